@@ -1,0 +1,357 @@
+"""heatmap(matrix, queries, keys): the one way in which the series shows a matrix.
+
+The result is an HTML table with a coloured cell per number. It updates in well under a millisecond, a screen reader can
+walk it, it needs no script, and every number in it is text that a test compares. Beyond `MOST_TOKENS` rows or columns
+nobody reads a table, so the same object becomes one picture with a summary in words.
+"""
+
+import base64
+import functools
+import html
+import io
+from numbers import Integral, Real
+
+import matplotlib
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from wcwidth import wcswidth
+
+MOST_TOKENS = 40  # a longer side is drawn as a picture
+
+_SEQUENTIAL = "cividis"  # both are safe for colour-blind readers
+_DIVERGING = "RdBu_r"
+_ATTENTION = ("query", "key")  # what a row and a column stand for, unless told otherwise
+_SWATCHES = 9  # coloured cells in the legend
+_NOT_A_NUMBER = ("rgb(255, 214, 214)", "rgb(153, 0, 0)")  # ground and text of a cell with nan
+_INFINITE = ("rgb(224, 224, 224)", "rgb(0, 0, 0)")  # and of one with inf or -inf
+
+
+def heatmap(
+    matrix,
+    queries=None,
+    keys=None,
+    *,
+    title=None,
+    axes=_ATTENTION,
+    highlight=None,
+    decimals=4,
+    low=None,
+    high=None,
+):
+    """Show a matrix as a coloured table: one row per query, one column per key.
+
+    Args:
+        matrix: (T, S) tensor (also one that requires grad), array or nested list of real numbers, copied at once.
+        queries: T row labels. Without them rows are numbered from 0.
+        keys: S column labels. Without them a square matrix repeats `queries`, as in self-attention; any other
+            matrix has its columns numbered from 0.
+        title: a line above the table.
+        axes: what a row and what a column stands for, where they are not a query and a key.
+        highlight: the number of a row to mark, counted from 0.
+        decimals: digits after the point. Numbers are rounded, never cut off.
+        low, high: the ends of the colour scale. Without them it runs from the smallest to the largest finite
+            number. With a negative number in the matrix, or a negative `low`, it is centred on zero, which is white.
+
+    Returns:
+        A `Heatmap`. As the last line of a cell it is displayed; `.plot(ax)` draws it with matplotlib.
+
+    Raises:
+        TypeError: `matrix` holds something other than real numbers, or an argument is of the wrong kind.
+        ValueError: `matrix` is not two-dimensional or is empty, or labels, `highlight`, `low` or `high` do not fit it.
+    """
+    values = _numbers(matrix)
+    rows, columns = values.shape
+    if keys is None and rows == columns:
+        keys = queries
+    write = _writer(values, _decimals(decimals))
+    return Heatmap(
+        values,
+        queries=_labels("queries", queries, rows, "rows", values.shape),
+        keys=_labels("keys", keys, columns, "columns", values.shape),
+        title=None if title is None else str(title),
+        axes=_axis_names(axes),
+        highlight=_row_number(highlight, rows),
+        scale=_scale(values, low, high, write),
+        write=write,
+    )
+
+
+class Heatmap:
+    """What `heatmap` returns. `matrix` is the (T, S) array, `queries` and `keys` are its labels as text."""
+
+    def __init__(self, matrix, *, queries, keys, title, axes, highlight, scale, write):
+        self.matrix = matrix
+        self.queries = queries
+        self.keys = keys
+        self.title = title
+        self.axes = axes
+        self.highlight = highlight
+        self.colormap, self.low, self.high = scale
+        self._write = write
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """What Jupyter displays: a table or, above `MOST_TOKENS`, a picture; both with the same in plain text."""
+        if max(self.matrix.shape) > MOST_TOKENS:
+            return {"image/png": self._png(), "text/plain": repr(self)}
+        return {"text/html": self._html(), "text/plain": repr(self)}
+
+    def __repr__(self):
+        return self._summary() if max(self.matrix.shape) > MOST_TOKENS else self._text()
+
+    def plot(self, ax=None):
+        """Draw the matrix on matplotlib axes (on those of a new figure, without `ax`) and return the axes."""
+        if ax is None:
+            rows, columns = self.matrix.shape
+            size = (min(3.2 + 0.55 * columns, 7), min(1.8 + 0.5 * rows, 6))
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        picture = np.ma.masked_invalid(self.matrix.astype(float))
+        image = ax.imshow(picture, cmap=self.colormap, vmin=self.low, vmax=self.high, aspect="auto")
+        for axis, labels, name in ((ax.xaxis, self.keys, self.axes[1]), (ax.yaxis, self.queries, self.axes[0])):
+            axis.set_label_text(name)
+            if len(labels) > MOST_TOKENS:
+                axis.set_major_locator(MaxNLocator(integer=True))
+            else:
+                axis.set_ticks(range(len(labels)), labels)
+        if max(map(len, self.keys)) > 4:
+            ax.tick_params(axis="x", labelrotation=90)
+        if self.title is not None:
+            ax.set_title(self.title)
+        ax.figure.colorbar(image, ax=ax)
+        return ax
+
+    def _png(self):
+        buffer = io.BytesIO()
+        self.plot().figure.savefig(buffer, format="png")
+        return base64.b64encode(buffer.getvalue()).decode()
+
+    def _headline(self):
+        what = f"{self.axes[0]} (row){' to' if self.axes == _ATTENTION else ','} {self.axes[1]} (column)"
+        return what if self.title is None else f"{self.title}: {what}"
+
+    def _html(self):
+        row_name, column_name = map(html.escape, self.axes)
+        keys = [html.escape(key) for key in self.keys]
+        relation = "attends to" if self.axes == _ATTENTION and self._is_attention() else "and"
+        head = "".join(f'<th scope="col" style="{_LABEL}">{key}</th>' for key in keys)
+        parts = [
+            f'<table><caption style="{_CAPTION}">{html.escape(self._headline())}</caption>'
+            f"<thead><tr><td>{row_name} ↓ {column_name} →</td>{head}</tr></thead><tbody>"
+        ]
+        queries = [html.escape(query) for query in self.queries]
+        for row, (query, entries) in enumerate(zip(queries, self.matrix.tolist(), strict=True)):
+            frame, mark = (_FRAME, "▶ ") if row == self.highlight else ("", "")
+            parts.append(f'<tr><th scope="row" style="{_LABEL}{frame}">{mark}{query}</th>')
+            for key, entry in zip(keys, entries, strict=True):
+                text = self._write(entry)
+                hint = f"{query} {relation} {key}: {text}"
+                parts.append(f'<td title="{hint}" style="{self._colours(float(text))}{frame}">{text}</td>')
+            parts.append("</tr>")
+        parts.append("</tbody></table>")
+        return "".join(parts) + self._legend()
+
+    def _legend(self):
+        """The colour scale as a small table too, since colours on table cells are shown everywhere, GitHub included."""
+        low, high = self._write_end(self.low), self._write_end(self.high)
+        colours = _palette(self.colormap)
+        chosen = [colours[step * 255 // (_SWATCHES - 1)] for step in range(_SWATCHES)]
+        swatches = "".join(f'<td style="{colour}">&nbsp;</td>' for colour in chosen)
+        return (
+            f'<table role="img" aria-label="colour scale from {low} to {high}"><tbody>'
+            f"<tr><td>{low}</td>{swatches}<td>{high}</td></tr></tbody></table>"
+        )
+
+    def _write_end(self, number):
+        """An end of the scale, which may be a half where the matrix holds whole numbers."""
+        return self._write(int(number) if float(number).is_integer() and self.matrix.dtype.kind in "iu" else number)
+
+    def _colours(self, number):
+        """The inline style of a cell. `number` is rounded as shown, so that equal text always has equal colours."""
+        if np.isnan(number):
+            return _style(*_NOT_A_NUMBER)
+        if np.isinf(number):
+            return _style(*_INFINITE)
+        # In halves, since the difference of two large numbers may overflow.
+        place = (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return _palette(self.colormap)[min(max(int(place * 256), 0), 255)]
+
+    def _is_attention(self):
+        """Whether each row is a distribution over the keys."""
+        return bool((self.matrix >= 0).all()) and bool(np.allclose(self.matrix.sum(axis=1), 1, atol=1e-3))
+
+    def _text(self):
+        rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
+        names = [("▶ " if row == self.highlight else "") + query for row, query in enumerate(self.queries)]
+        columns = [["", *names], *([key, *cells] for key, *cells in zip(self.keys, *rows, strict=True))]
+        widths = [max(map(_width, column)) for column in columns]
+        lines = [self._headline()]
+        for name, *cells in zip(*columns, strict=True):
+            padded = [" " * (width - _width(cell)) + cell for width, cell in zip(widths[1:], cells, strict=True)]
+            lines.append("  ".join([name + " " * (widths[0] - _width(name)), *padded]))
+        lines.append(f"colour scale from {self._write_end(self.low)} to {self._write_end(self.high)}")
+        return "\n".join(lines)
+
+    def _summary(self):
+        """What a picture shows, in words: size, range, and the key at which each query peaks."""
+        finite = np.isfinite(self.matrix)
+        seen = self.matrix[finite]
+        ends = f"from {self._write(seen.min())} to {self._write(seen.max())}" if seen.size else "no finite number"
+        odd = f", {finite.size - seen.size} nan or inf" if seen.size < finite.size else ""
+        peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
+        where = " ".join(str(peak) if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True))
+        size = f"{finite.shape[0]} x {finite.shape[1]}"
+        return f"{self._headline()}, {size}, {ends}{odd}\neach {self.axes[0]} peaks at {self.axes[1]}: {where}"
+
+
+_CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
+_LABEL = "text-align: right; max-width: 9em; overflow-wrap: anywhere; white-space: normal;"
+_FRAME = " border-top: 2px solid rgb(230, 100, 0); border-bottom: 2px solid rgb(230, 100, 0);"
+
+
+def _style(ground, text):
+    return f"background-color: {ground}; color: {text}; text-align: right;"
+
+
+@functools.cache
+def _palette(colormap):
+    """The 256 cell styles of a colormap, each with the text colour, black or white, that reads better on it."""
+    styles = []
+    for red, green, blue, _ in matplotlib.colormaps[colormap](range(256), bytes=True).tolist():
+        light = _luminance(red, green, blue) > 0.179  # from here on black has the higher contrast
+        styles.append(_style(f"rgb({red}, {green}, {blue})", "rgb(0, 0, 0)" if light else "rgb(255, 255, 255)"))
+    return styles
+
+
+def _luminance(*channels):
+    """Relative luminance of an sRGB colour (0 to 255 per channel), as WCAG 2.2 defines it."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (channel / 255 for channel in channels)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _writer(values, decimals):
+    """A function that turns one of these numbers into text: whole numbers as they are, others with fixed decimals.
+
+    Where that would hide the numbers (all round to zero) or stretch the table (a million and more), the form is the
+    scientific one.
+    """
+    finite = np.abs(values[np.isfinite(values)].astype(float))
+    largest = finite.max() if finite.size else 0
+    form = "e" if largest >= 1e6 or 0 < largest < 0.5 * 10**-decimals else "f"
+
+    def write(number):
+        if isinstance(number, Integral):
+            return str(int(number))
+        text = f"{number:.{decimals}{form}}"
+        # A tiny negative number is -0.0000 on one processor and 0.0000 on the next.
+        return text.removeprefix("-") if float(text) == 0 else text
+
+    return write
+
+
+def _scale(values, low, high, write):
+    """Colormap and ends of the colour scale, rounded as shown: colours must not depend on digits that nobody sees."""
+    for name, end in (("low", low), ("high", high)):
+        if end is not None and not (isinstance(end, Real) and np.isfinite(end)):
+            raise TypeError(f"{name} must be a finite number or None, not {end!r}")
+    finite = values[np.isfinite(values)]
+    least, most = (float(write(finite.min())), float(write(finite.max()))) if finite.size else (0.0, 1.0)
+    low, high = (least if low is None else float(low)), (most if high is None else float(high))
+    if low > high:
+        raise ValueError(f"low must not be above high, but the colour scale would run from {low:g} to {high:g}")
+    if least < 0 or low < 0:
+        most_far = max(abs(low), abs(high))
+        return _DIVERGING, -most_far, most_far
+    if low == high:  # one number everywhere: any range around it will do
+        low, high = min(low, 0.0), max(high, 1.0)
+    return _SEQUENTIAL, low, high
+
+
+def _numbers(matrix):
+    """`matrix` as a numpy array of its own, or a clear error."""
+    try:
+        if isinstance(matrix, torch.Tensor):
+            matrix = matrix.detach().cpu()
+            matrix = matrix.float() if matrix.dtype == torch.bfloat16 else matrix  # which numpy does not know
+            values = np.array(matrix.numpy())
+        elif isinstance(matrix, np.ma.MaskedArray):
+            values = matrix.astype(float).filled(np.nan)
+        else:
+            values = np.array(_plain(matrix))
+    except (ValueError, TypeError, RuntimeError) as error:
+        why = str(error)
+        if isinstance(matrix, (list, tuple)) and all(hasattr(row, "__len__") for row in matrix):
+            why = f"its rows have {', '.join(str(len(row)) for row in matrix)} entries"
+        raise ValueError(f"matrix must be rows of equal length, one number for each key, but {why}") from None
+    if values.dtype.kind == "b":
+        values = values.astype(int)
+    if values.dtype.kind not in "fiu":
+        kind = {"U": "text", "S": "bytes", "c": "complex numbers"}.get(values.dtype.kind, "other things")
+        raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {kind}")
+    if values.ndim != 2:
+        advice = {1: ". For a single row, pass matrix[None, :]", 3: ". Choose one of its matrices, such as matrix[0]"}
+        raise ValueError(
+            f"matrix must have two dimensions, queries and keys, but its shape is {values.shape}"
+            + advice.get(values.ndim, "")
+        )
+    if values.size == 0:
+        raise ValueError(f"matrix must not be empty, but its shape is {values.shape}")
+    return values
+
+
+def _plain(matrix):
+    """Nested lists with the tensors in them turned into numbers."""
+    if isinstance(matrix, torch.Tensor):
+        return matrix.tolist()
+    return [_plain(row) for row in matrix] if isinstance(matrix, (list, tuple)) else matrix
+
+
+def _labels(name, labels, count, side, shape):
+    """Labels as text, one per row or column."""
+    if labels is None:
+        return [str(number) for number in range(count)]
+    if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+        raise TypeError(f"{name} must be a list of labels, one per {side[:-1]}, not {labels!r}")
+    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if len(labels) != count:
+        raise ValueError(f"{name} has {len(labels)} labels, but matrix has {count} {side} (shape {shape})")
+    return [_visible(str(label)) for label in labels]
+
+
+def _visible(label):
+    """The label with what would not be seen, such as a line break, written out: a tokenizer has tokens like these."""
+    if not label.strip():
+        return repr(label)
+    joiners = "\u200c\u200d"  # parts of many emoji and of some scripts
+    return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in label)
+
+
+def _width(text):
+    """Columns that the text takes in a fixed-width font: two for a Chinese character or an emoji."""
+    return max(wcswidth(text), 0)
+
+
+def _axis_names(axes):
+    if isinstance(axes, str) or not hasattr(axes, "__len__") or len(axes) != 2:
+        raise TypeError(f"axes must be two names, such as ('query', 'key'), not {axes!r}")
+    return tuple(map(str, axes))
+
+
+def _row_number(highlight, rows):
+    if highlight is None:
+        return None
+    if isinstance(highlight, bool) or not isinstance(highlight, Integral):
+        raise TypeError(f"highlight must be the number of a row, not {highlight!r}")
+    if not 0 <= highlight < rows:
+        raise ValueError(f"highlight must be a row from 0 to {rows - 1}, not {highlight}")
+    return int(highlight)
+
+
+def _decimals(decimals):
+    if isinstance(decimals, bool) or not isinstance(decimals, Integral):
+        raise TypeError(f"decimals must be a whole number, not {decimals!r}")
+    if not 0 <= decimals <= 10:
+        raise ValueError(f"decimals must be from 0 to 10, not {decimals}")
+    return int(decimals)
