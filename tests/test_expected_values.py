@@ -1,0 +1,66 @@
+"""Every number that the source documents print appears, right and with four decimals, in a stored output."""
+
+import pytest
+from lessons import LESSONS, expected_values, numbers, outputs, plain_text, read
+
+CASES = {case["id"]: case for case in expected_values()["cases"]}
+# Lessons 04 to 06 bring the cases of source 001 alone.
+SHOWN = [name for name, case in CASES.items() if "000" in case["source"]]
+
+
+def flatten(value):
+    return [float(f"{value:.4f}")] if isinstance(value, (int, float)) else [n for part in value for n in flatten(part)]
+
+
+def found(value, texts):
+    """Whether the numbers of `value` stand in one of the texts, one after the other."""
+    wanted = flatten(value)
+    return any(
+        shown[start : start + len(wanted)] == wanted
+        for shown in map(numbers, texts)
+        for start in range(len(shown) - len(wanted) + 1)
+    )
+
+
+def stored_texts():
+    return [plain_text(output) for path in LESSONS for _, output in outputs(read(path))]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_lesson_shows_it(name):
+    assert found(CASES[name]["value"], stored_texts()), f"no stored output shows {name}: {CASES[name]['value']}"
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_one_wrong_digit_would_be_noticed(name):
+    wrong = flatten(CASES[name]["value"])
+    wrong[-1] += 0.0003
+    assert not found(wrong, stored_texts())
+
+
+def test_a_vanished_output_would_be_noticed():
+    texts = [text for text in stored_texts() if not found(CASES["context_journey"]["value"], [text])]
+    assert not found(CASES["context_journey"]["value"], texts)
+
+
+def test_the_wrong_sums_are_shown_where_they_are_explained():
+    sums = CASES["row_sums"]
+    notebook = read(next(path for path in LESSONS if path.name == "02_softmax.ipynb"))
+    by_cell = {}
+    for name, output in outputs(notebook):
+        by_cell.setdefault(name, []).append(plain_text(output))
+    for cell in ("puzzle-sums", "puzzle-second"):
+        assert found(sums["printed"], by_cell[cell])
+        assert found(sums["value"], by_cell[cell])
+
+
+def test_the_inputs_are_those_of_the_sources():
+    from helpers import INPUTS, TOKENS
+
+    expected = expected_values()["inputs"]
+    assert list(TOKENS) == expected["tokens"]
+    assert flatten(INPUTS.tolist()) == flatten(expected["value"])
+
+
+def test_numbers_reads_what_python_and_torch_print():
+    assert numbers("tensor([ 4., -2.0000, nan, inf, 1e5, 3]) x_1 a0.5 0.25") == [4.0, -2.0, 0.25]

@@ -1,0 +1,173 @@
+"""What every lesson has in common, so that a reader finds a way and a maintainer no surprise."""
+
+import ast
+import itertools
+import json
+import re
+
+import pytest
+from lessons import LESSONS, ROOT, code_cells, outputs, plain_text, read
+
+TITLES = {path.name: read(path).cells[0].source.splitlines()[0].removeprefix("# ") for path in LESSONS}
+LONGEST_LINE = 100  # as in notebooks/.ruff.toml
+
+every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+def markdown(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def headings(notebook):
+    """(level, text) of each heading."""
+    lines = [line for cell in markdown(notebook) for line in cell.source.splitlines()]
+    return [(len(match[1]), match[2]) for match in (re.match(r"(#+) (.*)", line) for line in lines) if match]
+
+
+def test_lessons_are_numbered_without_a_gap():
+    assert [path.name[:2] for path in LESSONS] == [f"{number:02}" for number in range(len(LESSONS))]
+
+
+@every_lesson
+def test_every_code_cell_has_been_run_in_order(path):
+    counts = [cell.execution_count for cell in code_cells(read(path))]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@every_lesson
+def test_the_same_collapsed_setup_cell_comes_first(path):
+    first, here = code_cells(read(LESSONS[0]))[0], code_cells(read(path))[0]
+    assert here.id == "setup"
+    assert here.source == first.source
+    assert here.metadata == {"jupyter": {"source_hidden": True}}
+
+
+@every_lesson
+def test_cell_ids_are_unique_and_speak(path):
+    ids = [cell.id for cell in read(path).cells]
+    assert len(set(ids)) == len(ids)
+    for name in ids:
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name), name
+        assert not re.fullmatch(r"[0-9a-f-]{8,}", name), f"{name} was made by a machine"
+
+
+@every_lesson
+def test_no_cell_is_empty_or_hides_from_the_comparison(path):
+    for cell in read(path).cells:
+        assert cell.source.strip(), f"{cell.id} is empty"
+        assert cell.source == cell.source.strip("\n"), f"{cell.id} begins or ends with an empty line"
+        if cell.cell_type == "code":
+            # nbval would skip the cell, ignore its outputs, or accept an exception
+            assert not re.search(r"NBVAL|PYTEST_VALIDATE", cell.source), cell.id
+            assert not cell.metadata.get("tags"), cell.id
+            assert not cell.source.rstrip().endswith(";"), f"{cell.id}: nbval cannot run a cell that ends so"
+
+
+@every_lesson
+def test_no_output_is_an_error_or_a_warning(path):
+    for name, output in outputs(read(path)):
+        assert output.output_type != "error", name
+        assert output.get("name") != "stderr", name
+        assert "Traceback" not in plain_text(output), name
+        for words in ("Error: ", "returned nothing"):  # how explore shows a failing function
+            assert words not in plain_text(output), name
+
+
+@every_lesson
+def test_nothing_of_the_machine_is_stored(path):
+    notebook = read(path)
+    assert "widgets" not in notebook.metadata
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert notebook.metadata.language_info == {"name": "python"}
+    text = json.dumps([output for _, output in outputs(notebook)])
+    assert "widget-view" not in text
+    assert not re.search(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|Users|work|mnt)/|[A-Z]:\\\\", text)
+    assert not re.search(r"object at 0x[0-9a-f]+", text)
+
+
+@every_lesson
+def test_each_file_is_small(path):
+    assert path.stat().st_size < 300_000
+
+
+@every_lesson
+def test_headings_are_in_order(path):
+    found = headings(read(path))
+    assert found[0] == (1, TITLES[path.name])
+    assert [level for level, _ in found].count(1) == 1
+    for (before, _), (level, text) in itertools.pairwise(found):
+        assert level <= before + 1, f"{text!r} skips a level"
+
+
+@every_lesson
+def test_links_resolve(path):
+    notebook = read(path)
+    anchors = {text.replace(" ", "-") for _, text in headings(notebook)}
+    for cell in markdown(notebook):
+        for text, target in re.findall(r"\[([^\]]*)\]\(([^)\s]+)\)", cell.source):
+            file, _, anchor = target.partition("#")
+            if re.match(r"https?:", target):
+                continue
+            assert not file or (path.parent / file).is_file(), f"{cell.id}: {target}"
+            if file in TITLES and file:
+                assert text in (TITLES[file], f"lesson {file[:2]}"), f"{cell.id}: [{text}] is not the title of {file}"
+            assert file or anchor in anchors, f"{cell.id}: {target}"
+
+
+@every_lesson
+def test_it_leads_on(path):
+    last = read(path).cells[-1].source
+    number = LESSONS.index(path)
+    to = LESSONS[number + 1] if number + 1 < len(LESSONS) else LESSONS[0]
+    assert f"({to.name})" in last
+
+
+@every_lesson
+def test_every_lesson_moves_and_asks(path):
+    notebook = read(path)
+    assert any(re.search(r"^explore\(", cell.source, re.MULTILINE) for cell in code_cells(notebook))
+    text = "\n".join(cell.source for cell in markdown(notebook))
+    assert text.count("**Predict.**") >= 1
+    assert text.count("**Read.**") >= 1
+    if path != LESSONS[0]:
+        assert text.count("**Predict.**") >= 4
+        assert "**You will**" in notebook.cells[0].source
+        assert "**You need**" in notebook.cells[0].source
+        assert "## Summary" in notebook.cells[-1].source
+
+
+@every_lesson
+def test_cells_are_short_and_lines_fit_the_page(path):
+    for cell in code_cells(read(path)):
+        lines = cell.source.splitlines()
+        assert len(lines) <= 30, cell.id
+        assert max(map(len, lines)) <= LONGEST_LINE, cell.id
+    for name, output in outputs(read(path)):
+        assert max(map(len, plain_text(output).splitlines()), default=0) <= 130, name
+
+
+@every_lesson
+def test_figures_name_their_axes(path):
+    for cell in code_cells(read(path)):
+        if "subplots(" in cell.source:
+            assert "xlabel=" in cell.source, cell.id
+            assert "title=" in cell.source, cell.id
+
+
+@every_lesson
+def test_each_lesson_imports_what_it_uses_from_helpers_alone(path):
+    allowed = {"math", "sys", "pathlib", "time", "torch", "matplotlib", "helpers", "ipywidgets"}
+    for cell in code_cells(read(path)):
+        for node in ast.walk(ast.parse(cell.source)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= allowed, cell.id
+
+
+def test_the_table_of_lessons_is_complete():
+    start = "\n".join(cell.source for cell in markdown(read(LESSONS[0])))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in LESSONS[1:]:
+        assert f"[{TITLES[path.name]}]({path.name})" in start
+    for path in LESSONS:
+        assert f"[{TITLES[path.name]}](notebooks/{path.name})" in readme

@@ -1,0 +1,58 @@
+"""The files around the lessons agree with one another."""
+
+import re
+
+import pytest
+from lessons import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def requirements():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_environment_yml_lists_what_requirements_txt_lists():
+    lines = (ROOT / "environment.yml").read_text(encoding="utf-8").splitlines()
+    start = lines.index("  - pip:")
+    assert [line.removeprefix("      - ") for line in lines[start + 1 :]] == requirements()
+    assert "  - python=3.12" in lines[:start]
+
+
+def test_torch_is_pinned_and_every_other_has_a_lower_bound():
+    assert "torch==2.13.0" in requirements()
+    for line in requirements():
+        assert re.search(r">=|==", line), line
+
+
+def test_the_check_of_lesson_00_knows_the_pinned_torch():
+    from helpers.environment import TORCH
+
+    assert f"torch=={TORCH}" in requirements()
+
+
+def test_everything_imported_is_required():
+    import ast
+    import sys
+
+    names = {"ipython": "IPython", "pillow": "PIL"}
+    required = {re.split(r"[=<>]", line)[0] for line in requirements()}
+    known = {names.get(name, name) for name in required} | {"helpers"} | set(sys.stdlib_module_names)
+    own = {path.stem for path in (ROOT / "tests").glob("*.py")} | {"conftest"}
+    for path in [*ROOT.glob("helpers/**/*.py"), *ROOT.glob("tests/*.py"), ROOT / "conftest.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            for module in modules:
+                assert module.split(".")[0] in known | own, f"{path.name} imports {module}"
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#\s]+)\)", README))))
+def test_links_of_the_readme_resolve(target):
+    assert re.match(r"https://", target) or (ROOT / target).is_file()
+
+
+def test_the_readme_never_opens_a_door():
+    for words in ("token=''", 'token=""', "--ip=0.0.0.0", "--ip=*", "disable_check_xsrf"):
+        assert words not in README

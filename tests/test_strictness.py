@@ -1,0 +1,91 @@
+"""A wrong notebook does not pass: each kind of tampering with a stored output makes its cell fail, and no other."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from figures import MATPLOTLIB, drawn_by, pictures
+from lessons import ROOT, code_cells, read
+
+LESSON = "02_softmax.ipynb"
+CELLS = {cell.id: cell for cell in code_cells(read(ROOT / "notebooks" / LESSON))}
+COMPARABLE = drawn_by(pictures(CELLS["curves"].outputs)[0]) == MATPLOTLIB
+
+
+def change_digit(text, number):
+    """The text with the last digit of `number` raised by one."""
+    assert number in text
+    return text.replace(number, number[:-1] + str((int(number[-1]) + 1) % 10), 1)
+
+
+def tamper(cells):
+    """Damage one output each, and tell what was done to which cell."""
+    cells["by-sum"].outputs[0].text = change_digit(cells["by-sum"].outputs[0].text, "0.1455")
+    data = cells["shift-scale"].outputs[0].data
+    data["text/html"] = change_digit(data["text/html"], ">0.5420")
+    data = cells["shift-scale-control"].outputs[0].data
+    data["text/plain"] = change_digit(data["text/plain"], "0.1727")
+    data = cells["temperature"].outputs[0].data
+    data["text/html"] = re.sub(r"background-color: rgb\(\d+", "background-color: rgb(99", data["text/html"], count=1)
+    cells["naive"].outputs = []
+    cells["break"].outputs, cells["break"].execution_count = [], None
+    del cells["explore"].outputs[1]
+    other = {cell.id: cell for cell in code_cells(read(ROOT / "notebooks" / "03_context_vectors.ipynb"))}["convex"]
+    cells["curves"].outputs[0].data["image/png"] = other.outputs[0].data["image/png"]
+    cells["keepdim"].outputs[0].text = cells["keepdim"].outputs[0].text.replace("True", "False", 1)
+    damage = {
+        "by-sum": "a digit in text",
+        "shift-scale": "a digit in a heatmap's table",
+        "shift-scale-control": "a digit in a heatmap's text",
+        "temperature": "a colour in a heatmap",
+        "naive": "an output cleared",
+        "break": "a whole cell cleared",
+        "explore": "the result of sliders cleared",
+        "curves": "a figure swapped",
+        "keepdim": "a verdict turned round",
+    }
+    if not COMPARABLE:
+        del damage["curves"]
+    return damage
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """Cell id -> whether it passed, in a run of the tampered lesson; and what was tampered with."""
+    project = tmp_path_factory.mktemp("project")
+    for name in ("helpers", "tests"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, project)
+    notebook = read(ROOT / "notebooks" / LESSON)
+    cells = code_cells(notebook)
+    damage = tamper({cell.id: cell for cell in cells})
+    (project / "notebooks").mkdir()
+    nbformat.write(notebook, project / "notebooks" / LESSON)
+    # Started in notebooks/, as a maintainer might.
+    command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no"]
+    run = subprocess.run(command, cwd=project / "notebooks", capture_output=True, encoding="utf-8")
+    verdicts = re.findall(r"^(PASSED|FAILED) .*::Cell (\d+)", run.stdout, re.MULTILINE)
+    assert len(verdicts) == len(cells), run.stdout + run.stderr
+    return {cells[int(number)].id: verdict == "PASSED" for verdict, number in verdicts}, damage, run
+
+
+def test_each_tampered_cell_fails_and_no_other(outcome):
+    passed, damage, run = outcome
+    unnoticed = {name: what for name, what in damage.items() if passed[name]}
+    assert not unnoticed
+    assert {name for name, fine in passed.items() if not fine} == set(damage)
+    assert run.returncode == 1
+
+
+def test_the_reader_is_told_how_to_store_outputs(outcome):
+    assert outcome[2].stdout.count("python tests/refresh.py") >= 1 + COMPARABLE
+
+
+def test_the_number_of_compared_figures_is_printed(outcome):
+    compared = int(COMPARABLE)
+    assert f"figures compared with the stored ones: {compared} of 1" in outcome[2].stdout
+    assert ("NOT compared" in outcome[2].stdout) is not COMPARABLE
