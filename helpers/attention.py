@@ -5,6 +5,7 @@ S keys and any batch dimensions in front (`...`); where a sequence attends to it
 """
 
 import torch
+from torch import nn
 
 # Lesson 01: scores
 
@@ -20,7 +21,7 @@ def dot_product_scores(queries, keys):
         (..., T, S) tensor: row i, column j holds the dot product of query i and key j.
 
     Raises:
-        TypeError: an argument is not a tensor of floating-point numbers.
+        TypeError: an argument is not a tensor of floating-point numbers, or their types differ.
         ValueError: an argument has fewer than two dimensions, or their last dimensions differ.
     """
     _check_vectors("queries", queries)
@@ -29,6 +30,10 @@ def dot_product_scores(queries, keys):
         raise ValueError(
             f"queries and keys must have the same last dimension, but queries is {tuple(queries.shape)} "
             f"and keys is {tuple(keys.shape)}"
+        )
+    if queries.dtype != keys.dtype:
+        raise TypeError(
+            f"queries and keys must be of one type, but queries is {queries.dtype} and keys is {keys.dtype}"
         )
     return queries @ keys.transpose(-2, -1)  # (..., T, d) @ (..., d, S) -> (..., T, S)
 
@@ -113,6 +118,115 @@ def entropy(weights):
     return torch.special.entr(weights).sum(dim=-1)
 
 
+# Lesson 04: queries, keys and values
+
+
+def attention(queries, keys, values):
+    """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V.
+
+    Source: Vaswani et al., "Attention Is All You Need" (2017), equation 1. The scale comes from the key's last
+    dimension.
+
+    Args:
+        queries: (..., T, d_k) float tensor.
+        keys: (..., S, d_k) float tensor.
+        values: (..., S, d_v) float tensor.
+
+    Returns:
+        The context vectors, (..., T, d_v), and the attention weights, (..., T, S), whose rows sum to 1.
+
+    Raises:
+        TypeError: an argument is not a tensor of floating-point numbers, or their types differ.
+        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, or keys and values in S.
+    """
+    scores = dot_product_scores(queries, keys)  # (..., T, S)
+    _check_vectors("values", values)
+    if keys.shape[-2] != values.shape[-2]:
+        raise ValueError(
+            f"each key needs a value, but keys is {tuple(keys.shape)} and values is {tuple(values.shape)}: "
+            "their last dimension but one must be equal"
+        )
+    if keys.dtype != values.dtype:
+        raise TypeError(f"keys and values must be of one type, but keys is {keys.dtype} and values is {values.dtype}")
+    weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)  # (..., T, S)
+    return weights @ values, weights
+
+
+# Lesson 06: modules
+
+
+class SelfAttentionV1(nn.Module):
+    """Self-attention with its three matrices as plain parameters, uniform between 0 and 1 at the start.
+
+    Calling it with x, (..., T, d_in), returns the context vectors, (..., T, d_out).
+
+    Args:
+        d_in: size of an input vector.
+        d_out: size of a query, a key and a value.
+
+    Raises:
+        ValueError: a size is below 1, or an input does not end in d_in.
+        TypeError: a size is not a whole number, or an input is not a tensor of floating-point numbers.
+    """
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        _check_sizes(d_in=d_in, d_out=d_out)
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))  # (d_in, d_k)
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))  # (d_in, d_k)
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))  # (d_in, d_v)
+
+    def forward(self, x):
+        """The context vectors, (..., T, d_out), of x, (..., T, d_in)."""
+        _check_input(x, self.W_query.shape[0])
+        context, _ = attention(x @ self.W_query, x @ self.W_key, x @ self.W_value)
+        return context
+
+
+class SelfAttention(nn.Module):
+    """Self-attention with its three matrices as `nn.Linear`, which also returns the weights, to be looked at.
+
+    Calling it with x, (..., T, d_in), returns the context vectors, (..., T, d_out), and the attention weights,
+    (..., T, T).
+
+    Args:
+        d_in: size of an input vector.
+        d_out: size of a query, a key and a value.
+        qkv_bias: whether the three layers add a bias.
+
+    Raises:
+        ValueError: a size is below 1, or an input does not end in d_in.
+        TypeError: a size is not a whole number, or an input is not a tensor of floating-point numbers.
+    """
+
+    def __init__(self, d_in, d_out, qkv_bias=True):
+        super().__init__()
+        _check_sizes(d_in=d_in, d_out=d_out)
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)  # its weight is (d_k, d_in)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x):
+        """The context vectors, (..., T, d_out), and the weights, (..., T, T), of x, (..., T, d_in)."""
+        _check_input(x, self.W_query.in_features)
+        return attention(self.W_query(x), self.W_key(x), self.W_value(x))
+
+
+class SelfAttentionV2(SelfAttention):
+    """`SelfAttention` without a bias unless asked for, which returns the context vectors alone, (..., T, d_out)."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__(d_in, d_out, qkv_bias)
+
+    def forward(self, x):
+        """The context vectors, (..., T, d_out), of x, (..., T, d_in)."""
+        context, _ = super().forward(x)
+        return context
+
+
+# What the errors say
+
+
 def _check_floats(name, tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}: torch.tensor(...) makes one")
@@ -126,4 +240,20 @@ def _check_vectors(name, tensor):
         raise ValueError(
             f"{name} must hold one vector per row, (..., T, d), but its shape is {tuple(tensor.shape)}: "
             f"for a single vector, pass {name}[None, :]"
+        )
+
+
+def _check_sizes(**sizes):
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name} must be a whole number, not {size!r}")
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, not {size}")
+
+
+def _check_input(x, d_in):
+    _check_vectors("x", x)
+    if x.shape[-1] != d_in:
+        raise ValueError(
+            f"x must end in d_in = {d_in}, the size that this module was made for, but its shape is {tuple(x.shape)}"
         )

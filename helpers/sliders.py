@@ -62,7 +62,7 @@ class Explorer:
     def show(self):
         """Display the sliders, and beneath them the result."""
         _widen_labels(self._box.children)
-        display({**self._box._repr_mimebundle_(), **_without_kernel(self.controls)}, raw=True)
+        display({**self._box._repr_mimebundle_(), **_without_kernel(self._box.children)}, raw=True)
         self._output = display(self.result(), raw=True, display_id=True)
         for control in self._box.children:
             control.observe(self._update, names="value")
@@ -180,19 +180,20 @@ def _widen_labels(widgets):
 
 def _without_kernel(controls):
     """A line for the place of the sliders where no kernel runs, in the MIME types that are then shown."""
-    what = ", ".join(filter(None, (_range(name, control) for name, control in controls.items())))
+    ranges = {}  # those of the same range are named together
+    for control in controls:
+        ranges.setdefault(_range(control), []).append(control.description)
+    what = ", ".join(", ".join(names) + range_ for range_, names in ranges.items())
     line = f"Sliders: {what}. Run this cell (Shift+Enter) to move them."
     return {"text/html": f"<em>{html.escape(line)}</em>", "text/plain": line}
 
 
-def _range(name, control):
-    if isinstance(control, ipywidgets.fixed):
-        return None
+def _range(control):
     if hasattr(control, "min") and hasattr(control, "max"):
-        return f"{control.description} from {control.min:g} to {control.max:g}"
+        return f" from {control.min:g} to {control.max:g}"
     if hasattr(control, "options"):
-        return f"{control.description} ({', '.join(map(str, getattr(control, '_options_labels', control.options)))})"
-    return control.description
+        return f" ({', '.join(map(str, getattr(control, '_options_labels', control.options)))})"
+    return ""
 
 
 class _Canvas:

@@ -7,7 +7,17 @@ import torch
 from lessons import LESSONS, code_cells, read
 
 from helpers import INPUTS
-from helpers.attention import dot_product_scores, entropy, simple_attention, softmax, softmax_naive
+from helpers.attention import (
+    SelfAttention,
+    SelfAttentionV1,
+    SelfAttentionV2,
+    attention,
+    dot_product_scores,
+    entropy,
+    simple_attention,
+    softmax,
+    softmax_naive,
+)
 
 SHAPES = [(1, 1), (1, 5), (4, 1), (6, 3), (2, 5, 4), (2, 3, 7, 2)]
 
@@ -20,8 +30,8 @@ def from_lesson(name, cell_id):
     """The functions that a cell of a lesson defines."""
     notebook = read(next(path for path in LESSONS if path.stem == name))
     source = next(cell.source for cell in code_cells(notebook) if cell.id == cell_id)
-    head = source.split("\n\n\n")[0]  # the definition, without the experiment after it
-    names = {"torch": torch, "softmax_naive": softmax_naive}
+    head = "\n\n\n".join(source.split("\n\n\n")[:-1])  # the definitions, without the experiment after them
+    names = {"torch": torch, "nn": torch.nn, "softmax_naive": softmax_naive, "attention": attention}
     exec(head, names)
     return names
 
@@ -96,6 +106,71 @@ def test_lesson_and_helpers_have_the_same_functions():
     torch.testing.assert_close(attention(inputs), simple_attention(inputs))
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_attention_is_scaled_dot_product_attention(shape, dtype):
+    *batch, T, d_k = shape
+    queries = random(*batch, T, d_k).to(dtype)
+    keys, values = random(*batch, 4, d_k, seed=1).to(dtype), random(*batch, 4, 3, seed=2).to(dtype)
+    context, weights = attention(queries, keys, values)
+    torch.testing.assert_close(context, torch.nn.functional.scaled_dot_product_attention(queries, keys, values))
+    assert weights.shape == (*batch, T, 4)
+    torch.testing.assert_close(weights @ values, context)
+
+
+def test_attention_matches_the_lesson_on_random_batches():
+    lesson = from_lesson("04_queries_keys_values", "function")["attention"]
+    for seed in range(5):
+        arguments = random(2, 5, 3, seed=seed), random(2, 7, 3, seed=seed + 9), random(2, 7, 4, seed=seed + 19)
+        torch.testing.assert_close(lesson(*arguments), attention(*arguments))
+
+
+MODULES = [
+    (SelfAttentionV1, "v1", {}),
+    (SelfAttentionV2, "v2", {}),
+    (SelfAttentionV2, "v2", {"qkv_bias": True}),
+    (SelfAttention, "sentence", {}),
+    (SelfAttention, "sentence", {"qkv_bias": False}),
+]
+
+
+@pytest.mark.parametrize(("module", "cell", "options"), MODULES)
+def test_modules_match_the_lesson_on_random_batches(module, cell, options):
+    lesson = from_lesson("06_attention_modules", cell)[module.__name__]
+    for seed, (d_in, d_out) in enumerate([(3, 2), (2, 5), (1, 1), (4, 4)]):
+        torch.manual_seed(seed)
+        ours = module(d_in, d_out, **options)
+        torch.manual_seed(seed)
+        theirs = lesson(d_in, d_out, **options)
+        assert ours.state_dict().keys() == theirs.state_dict().keys()
+        for shape in ((6, d_in), (2, 6, d_in), (1, 1, d_in)):
+            torch.testing.assert_close(ours(random(*shape)), theirs(random(*shape)))
+
+
+@pytest.mark.parametrize(("module", "cell", "options"), MODULES)
+def test_modules_treat_each_sentence_of_a_batch_alone(module, cell, options):
+    built, batch = module(3, 2, **options), random(4, 6, 3)
+
+    def context(x):
+        result = built(x)
+        return result[0] if isinstance(result, tuple) else result
+
+    assert context(batch).shape == (4, 6, 2)
+    torch.testing.assert_close(context(batch), torch.stack([context(sentence) for sentence in batch]))
+
+
+def test_every_parameter_gets_a_gradient():
+    for module in (SelfAttentionV1(3, 2), SelfAttentionV2(3, 2)):
+        module(INPUTS).pow(2).sum().backward()
+        assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+
+
+def test_versions_agree_once_weights_are_copied_transposed():
+    v1, v2 = SelfAttentionV1(3, 2), SelfAttentionV2(3, 2)
+    v1.load_state_dict({name.removesuffix(".weight"): weight.T for name, weight in v2.state_dict().items()})
+    torch.testing.assert_close(v1(INPUTS), v2(INPUTS))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -107,6 +182,22 @@ def test_lesson_and_helpers_have_the_same_functions():
         (lambda: softmax(torch.tensor([1, 2])), TypeError, r"scores must hold floating.*int64.*scores\.float\(\)"),
         (lambda: softmax_naive(torch.tensor([True])), TypeError, "scores must hold floating"),
         (lambda: simple_attention(random(3)), ValueError, "inputs must hold one vector per row"),
+        (
+            lambda: attention(random(6, 3), random(4, 3), random(5, 2)),
+            ValueError,
+            r"keys is \(4, 3\).*values is \(5, 2\)",
+        ),
+        (lambda: attention(random(6, 3), random(4, 2), random(4, 2)), ValueError, r"queries is \(6, 3\)"),
+        (lambda: attention(random(6, 3), random(4, 3).double(), random(4, 2)), TypeError, "float32.*float64"),
+        (lambda: attention(random(6, 3), random(4, 3), random(4, 2).double()), TypeError, "values is torch.float64"),
+        (lambda: attention(random(6, 3), random(4, 3), random(4)), ValueError, "values must hold one vector per row"),
+        (lambda: SelfAttentionV1(3, 2)(random(6, 4)), ValueError, r"x must end in d_in = 3.*\(6, 4\)"),
+        (lambda: SelfAttentionV2(3, 2)(torch.ones(6, 3, dtype=int)), TypeError, "x must hold floating"),
+        (lambda: SelfAttention(3, 2)(random(3)), ValueError, "x must hold one vector per row"),
+        (lambda: SelfAttention(3, 2)(INPUTS.tolist()), TypeError, "x must be a tensor, not list"),
+        (lambda: SelfAttentionV1(3, 0), ValueError, "d_out must be at least 1, not 0"),
+        (lambda: SelfAttentionV2(-1, 2), ValueError, "d_in must be at least 1, not -1"),
+        (lambda: SelfAttention(3.0, 2), TypeError, "d_in must be a whole number, not 3.0"),
         (lambda: entropy(torch.tensor([0.5, 0.6])), ValueError, "1.1000"),
         (lambda: entropy(torch.tensor([1.5, -0.5])), ValueError, "negative.*-0.5000"),
     ],

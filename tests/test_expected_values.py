@@ -4,8 +4,6 @@ import pytest
 from lessons import LESSONS, expected_values, numbers, outputs, plain_text, read
 
 CASES = {case["id"]: case for case in expected_values()["cases"]}
-# Lessons 04 to 06 bring the cases of source 001 alone.
-SHOWN = [name for name, case in CASES.items() if "000" in case["source"]]
 
 
 def flatten(value):
@@ -26,12 +24,12 @@ def stored_texts():
     return [plain_text(output) for path in LESSONS for _, output in outputs(read(path))]
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", CASES)
 def test_a_lesson_shows_it(name):
     assert found(CASES[name]["value"], stored_texts()), f"no stored output shows {name}: {CASES[name]['value']}"
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", CASES)
 def test_one_wrong_digit_would_be_noticed(name):
     wrong = flatten(CASES[name]["value"])
     wrong[-1] += 0.0003
@@ -52,6 +50,20 @@ def test_the_wrong_sums_are_shown_where_they_are_explained():
     for cell in ("puzzle-sums", "puzzle-second"):
         assert found(sums["printed"], by_cell[cell])
         assert found(sums["value"], by_cell[cell])
+
+
+def test_the_repeated_words_have_equal_rows_and_columns():
+    notebook = read(next(path for path in LESSONS if path.name == "06_attention_modules.ipynb"))
+    (text,) = [plain_text(output) for name, output in outputs(notebook) if name == "sentence"]
+    shown = numbers(text)[:64]
+    rows = [shown[start : start + 8] for start in range(0, 64, 8)]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        assert abs(sum(row) - 1) < 0.005  # eight numbers of three decimals
+    for first, second in ((0, 3), (1, 4), (2, 5)):
+        assert rows[first] == rows[second]
+        assert columns[first] == columns[second]
+    assert rows[0] != rows[1]
 
 
 def test_the_inputs_are_those_of_the_sources():
