@@ -37,6 +37,8 @@ def compare_figures(item):
         item.raise_cell_error(f"{len(stored)} figures are stored, but the cell draws {len(drawn)}")
     for number, (old, new) in enumerate(zip(stored, drawn, strict=True), start=1):
         version = drawn_by(old)
+        if version is None:
+            item.raise_cell_error(f"Figure {number} does not say which matplotlib drew it: python tests/refresh.py")
         comparable = version == MATPLOTLIB
         item.user_properties.append(("figure", None if comparable else version))
         far = difference(old, new) if comparable else 0

@@ -75,12 +75,13 @@ def test_no_output_is_an_error_or_a_warning(path):
 
 @every_lesson
 def test_nothing_of_the_machine_is_stored(path):
+    hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tests/refresh.py"
     notebook = read(path)
-    assert "widgets" not in notebook.metadata
-    assert notebook.metadata.kernelspec.name == "python3"
-    assert notebook.metadata.language_info == {"name": "python"}
+    assert "widgets" not in notebook.metadata, hint
+    assert notebook.metadata.kernelspec.name == "python3", hint
+    assert notebook.metadata.language_info == {"name": "python"}, hint
     text = json.dumps([output for _, output in outputs(notebook)])
-    assert "widget-view" not in text
+    assert "widget-view" not in text, hint
     assert not re.search(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|Users|work|mnt)/|[A-Z]:\\\\", text)
     assert not re.search(r"object at 0x[0-9a-f]+", text)
 

@@ -35,6 +35,8 @@ def tamper(cells):
     del cells["explore"].outputs[1]
     other = {cell.id: cell for cell in code_cells(read(ROOT / "notebooks" / "03_context_vectors.ipynb"))}["convex"]
     cells["curves"].outputs[0].data["image/png"] = other.outputs[0].data["image/png"]
+    data = cells["all-rows"].outputs[0].data
+    data["text/html"] = data["text/html"].replace(">journey<", ">starts<", 1)
     cells["keepdim"].outputs[0].text = cells["keepdim"].outputs[0].text.replace("True", "False", 1)
     damage = {
         "by-sum": "a digit in text",
@@ -45,6 +47,7 @@ def tamper(cells):
         "break": "a whole cell cleared",
         "explore": "the result of sliders cleared",
         "curves": "a figure swapped",
+        "all-rows": "a label changed",
         "keepdim": "a verdict turned round",
     }
     if not COMPARABLE:
