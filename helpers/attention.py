@@ -4,6 +4,8 @@ A lesson writes each of these in a cell of its own; later lessons import it from
 S keys and any batch dimensions in front (`...`); where a sequence attends to itself, S = T.
 """
 
+from numbers import Integral
+
 import torch
 from torch import nn
 
@@ -22,7 +24,8 @@ def dot_product_scores(queries, keys):
 
     Raises:
         TypeError: an argument is not a tensor of floating-point numbers, or their types differ.
-        ValueError: an argument has fewer than two dimensions, or their last dimensions differ.
+        ValueError: an argument has fewer than two dimensions, their last dimensions differ, or their batches do not
+            fit.
     """
     _check_vectors("queries", queries)
     _check_vectors("keys", keys)
@@ -31,6 +34,7 @@ def dot_product_scores(queries, keys):
             f"queries and keys must have the same last dimension, but queries is {tuple(queries.shape)} "
             f"and keys is {tuple(keys.shape)}"
         )
+    _check_batches(queries=queries, keys=keys)
     if queries.dtype != keys.dtype:
         raise TypeError(
             f"queries and keys must be of one type, but queries is {queries.dtype} and keys is {keys.dtype}"
@@ -105,13 +109,15 @@ def entropy(weights):
 
     Raises:
         TypeError: `weights` is not a tensor of floating-point numbers.
-        ValueError: a weight is negative, or a row does not sum to 1.
+        ValueError: a weight is negative or nan, or a row does not sum to 1.
     """
     _check_floats("weights", weights)
+    if weights.isnan().any():
+        raise ValueError(f"weights must be numbers, but {int(weights.isnan().sum())} of them are nan")
     if (weights < 0).any():
-        raise ValueError(f"weights must not be negative, but the smallest is {weights.min():.4f}")
+        raise ValueError(f"weights must not be negative, but the smallest is {weights.min():g}")
     sums = weights.sum(dim=-1)
-    if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+    if not torch.allclose(sums, torch.ones_like(sums), atol=max(1e-3, 2 * torch.finfo(weights.dtype).eps)):
         raise ValueError(
             f"each row of weights must sum to 1, but the sums go from {sums.min():.4f} to {sums.max():.4f}"
         )
@@ -137,7 +143,8 @@ def attention(queries, keys, values):
 
     Raises:
         TypeError: an argument is not a tensor of floating-point numbers, or their types differ.
-        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, or keys and values in S.
+        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, keys and values in S, or
+            their batches do not fit.
     """
     scores = dot_product_scores(queries, keys)  # (..., T, S)
     _check_vectors("values", values)
@@ -146,6 +153,7 @@ def attention(queries, keys, values):
             f"each key needs a value, but keys is {tuple(keys.shape)} and values is {tuple(values.shape)}: "
             "their last dimension but one must be equal"
         )
+    _check_batches(queries=queries, keys=keys, values=values)
     if keys.dtype != values.dtype:
         raise TypeError(f"keys and values must be of one type, but keys is {keys.dtype} and values is {values.dtype}")
     weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)  # (..., T, S)
@@ -178,7 +186,7 @@ class SelfAttentionV1(nn.Module):
 
     def forward(self, x):
         """The context vectors, (..., T, d_out), of x, (..., T, d_in)."""
-        _check_input(x, self.W_query.shape[0])
+        _check_input(x, self.W_query.shape[0], self.W_query.dtype)
         context, _ = attention(x @ self.W_query, x @ self.W_key, x @ self.W_value)
         return context
 
@@ -208,7 +216,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x):
         """The context vectors, (..., T, d_out), and the weights, (..., T, T), of x, (..., T, d_in)."""
-        _check_input(x, self.W_query.in_features)
+        _check_input(x, self.W_query.in_features, self.W_query.weight.dtype)
         return attention(self.W_query(x), self.W_key(x), self.W_value(x))
 
 
@@ -243,16 +251,27 @@ def _check_vectors(name, tensor):
         )
 
 
+def _check_batches(**tensors):
+    """Whether the dimensions in front of the last two fit together."""
+    try:
+        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except RuntimeError:
+        shapes = ", ".join(f"{name} is {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"the batch dimensions, all but the last two, must be equal, but {shapes}") from None
+
+
 def _check_sizes(**sizes):
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
+        if isinstance(size, bool) or not isinstance(size, Integral):
             raise TypeError(f"{name} must be a whole number, not {size!r}")
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
 
 
-def _check_input(x, d_in):
+def _check_input(x, d_in, dtype):
     _check_vectors("x", x)
+    if x.dtype != dtype:
+        raise TypeError(f"x is {x.dtype}, but the weights of this module are {dtype}: x.to({dtype}) converts it")
     if x.shape[-1] != d_in:
         raise ValueError(
             f"x must end in d_in = {d_in}, the size that this module was made for, but its shape is {tuple(x.shape)}"

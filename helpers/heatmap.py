@@ -9,6 +9,10 @@ import base64
 import functools
 import html
 import io
+import math
+import operator
+import reprlib
+import textwrap
 from numbers import Integral, Real
 
 import matplotlib
@@ -23,6 +27,7 @@ MOST_TOKENS = 40  # a longer side is drawn as a picture
 _SEQUENTIAL = "cividis"  # both are safe for colour-blind readers
 _DIVERGING = "RdBu_r"
 _ATTENTION = ("query", "key")  # what a row and a column stand for, unless told otherwise
+_LONGEST_LABEL = 16  # characters of a label in a picture; a table shows all
 _SWATCHES = 9  # coloured cells in the legend
 _NOT_A_NUMBER = ("rgb(255, 214, 214)", "rgb(153, 0, 0)")  # ground and text of a cell with nan
 _INFINITE = ("rgb(224, 224, 224)", "rgb(0, 0, 0)")  # and of one with inf or -inf
@@ -63,6 +68,7 @@ def heatmap(
     """
     values = _numbers(matrix)
     rows, columns = values.shape
+    queries, keys = _as_list("queries", queries), _as_list("keys", keys)
     if keys is None and rows == columns:
         keys = queries
     write = _writer(values, _decimals(decimals))
@@ -70,7 +76,7 @@ def heatmap(
         values,
         queries=_labels("queries", queries, rows, "rows", values.shape),
         keys=_labels("keys", keys, columns, "columns", values.shape),
-        title=None if title is None else str(title),
+        title=" ".join(str(title).split()) if title is not None else "",
         axes=_axis_names(axes),
         highlight=_row_number(highlight, rows),
         scale=_scale(values, low, high, write),
@@ -109,15 +115,19 @@ class Heatmap:
         picture = np.ma.masked_invalid(self.matrix.astype(float))
         image = ax.imshow(picture, cmap=self.colormap, vmin=self.low, vmax=self.high, aspect="auto")
         for axis, labels, name in ((ax.xaxis, self.keys, self.axes[1]), (ax.yaxis, self.queries, self.axes[0])):
-            axis.set_label_text(name)
+            axis.set_label_text(name, parse_math=False)  # a dollar sign is a token like any other
             if len(labels) > MOST_TOKENS:
                 axis.set_major_locator(MaxNLocator(integer=True))
             else:
-                axis.set_ticks(range(len(labels)), labels)
+                shown = [
+                    label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…" for label in labels
+                ]
+                axis.set_ticks(range(len(labels)), shown, parse_math=False)
         if max(map(len, self.keys)) > 4:
             ax.tick_params(axis="x", labelrotation=90)
-        if self.title is not None:
-            ax.set_title(self.title)
+        ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
+        if self.highlight is not None:
+            ax.axhspan(self.highlight - 0.5, self.highlight + 0.5, fill=False, edgecolor=_FRAME_COLOUR, linewidth=2)
         ax.figure.colorbar(image, ax=ax)
         return ax
 
@@ -128,7 +138,7 @@ class Heatmap:
 
     def _headline(self):
         what = f"{self.axes[0]} (row){' to' if self.axes == _ATTENTION else ','} {self.axes[1]} (column)"
-        return what if self.title is None else f"{self.title}: {what}"
+        return f"{self.title}: {what}" if self.title else what
 
     def _html(self):
         row_name, column_name = map(html.escape, self.axes)
@@ -139,10 +149,11 @@ class Heatmap:
             f'<table><caption style="{_CAPTION}">{html.escape(self._headline())}</caption>'
             f"<thead><tr><td>{row_name} ↓ {column_name} →</td>{head}</tr></thead><tbody>"
         ]
-        queries = [html.escape(query) for query in self.queries]
-        for row, (query, entries) in enumerate(zip(queries, self.matrix.tolist(), strict=True)):
-            frame, mark = (_FRAME, "▶ ") if row == self.highlight else ("", "")
-            parts.append(f'<tr><th scope="row" style="{_LABEL}{frame}">{mark}{query}</th>')
+        names = map(html.escape, self._marked_queries())
+        queries = map(html.escape, self.queries)
+        for row, (name, query, entries) in enumerate(zip(names, queries, self.matrix.tolist(), strict=True)):
+            frame = _FRAME if row == self.highlight else ""
+            parts.append(f'<tr><th scope="row" style="{_LABEL}{frame}">{name}</th>')
             for key, entry in zip(keys, entries, strict=True):
                 text = self._write(entry)
                 hint = f"{query} {relation} {key}: {text}"
@@ -173,7 +184,8 @@ class Heatmap:
         if np.isinf(number):
             return _style(*_INFINITE)
         # In halves, since the difference of two large numbers may overflow.
-        place = (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        span = self.high / 2 - self.low / 2
+        place = (number / 2 - self.low / 2) / span if span > 0 else 0.5
         return _palette(self.colormap)[min(max(int(place * 256), 0), 255)]
 
     def _is_attention(self):
@@ -182,8 +194,10 @@ class Heatmap:
 
     def _text(self):
         rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
-        names = [("▶ " if row == self.highlight else "") + query for row, query in enumerate(self.queries)]
-        columns = [["", *names], *([key, *cells] for key, *cells in zip(self.keys, *rows, strict=True))]
+        columns = [
+            ["", *self._marked_queries()],
+            *([key, *cells] for key, *cells in zip(self.keys, *rows, strict=True)),
+        ]
         widths = [max(map(_width, column)) for column in columns]
         lines = [self._headline()]
         for name, *cells in zip(*columns, strict=True):
@@ -198,14 +212,19 @@ class Heatmap:
         seen = self.matrix[finite]
         ends = f"from {self._write(seen.min())} to {self._write(seen.max())}" if seen.size else "no finite number"
         odd = f", {finite.size - seen.size} nan or inf" if seen.size < finite.size else ""
-        peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
-        where = " ".join(str(peak) if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True))
         size = f"{finite.shape[0]} x {finite.shape[1]}"
-        return f"{self._headline()}, {size}, {ends}{odd}\neach {self.axes[0]} peaks at {self.axes[1]}: {where}"
+        peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
+        keys = [self.keys[peak] if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True)]
+        where = "  ".join(f"{name}→{key}" for name, key in zip(self._marked_queries(), keys, strict=True))
+        return f"{self._headline()}, {size}, {ends}{odd}\nwhere each {self.axes[0]} peaks: {where}"
+
+    def _marked_queries(self):
+        return [("▶ " if row == self.highlight else "") + query for row, query in enumerate(self.queries)]
 
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
 _LABEL = "text-align: right; max-width: 9em; overflow-wrap: anywhere; white-space: normal;"
+_FRAME_COLOUR = "#e66400"
 _FRAME = " border-top: 2px solid rgb(230, 100, 0); border-bottom: 2px solid rgb(230, 100, 0);"
 
 
@@ -253,20 +272,36 @@ def _writer(values, decimals):
 
 def _scale(values, low, high, write):
     """Colormap and ends of the colour scale, rounded as shown: colours must not depend on digits that nobody sees."""
-    for name, end in (("low", low), ("high", high)):
-        if end is not None and not (isinstance(end, Real) and np.isfinite(end)):
-            raise TypeError(f"{name} must be a finite number or None, not {end!r}")
+    low, high = _end("low", low), _end("high", high)
     finite = values[np.isfinite(values)]
-    least, most = (float(write(finite.min())), float(write(finite.max()))) if finite.size else (0.0, 1.0)
-    low, high = (least if low is None else float(low)), (most if high is None else float(high))
+    ends = [finite.min(), finite.max()] if finite.size else [0.0, 1.0]
+    rounded = [float(write(end)) for end in ends]
+    # Rounding up the largest of all floats gives infinity.
+    least, most = (near if np.isfinite(near) else float(end) for near, end in zip(rounded, ends, strict=True))
+    if low is not None and high is not None and low >= high:
+        raise ValueError(f"low must be below high, but low is {low:g} and high is {high:g}")
+    low, high = (least if low is None else low), (most if high is None else high)
     if low > high:
-        raise ValueError(f"low must not be above high, but the colour scale would run from {low:g} to {high:g}")
+        raise ValueError(f"low must be below high, but the colour scale would run from {low:g} to {high:g}")
     if least < 0 or low < 0:
-        most_far = max(abs(low), abs(high))
-        return _DIVERGING, -most_far, most_far
+        farthest = max(abs(low), abs(high))
+        return _DIVERGING, -farthest, farthest
     if low == high:  # one number everywhere: any range around it will do
         low, high = min(low, 0.0), max(high, 1.0)
     return _SEQUENTIAL, low, high
+
+
+def _end(name, end):
+    """An end of the scale as a float, or None."""
+    if end is None:
+        return None
+    try:
+        number = math.nan if isinstance(end, str) else float(end)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise TypeError(f"{name} must be a finite number or None, not {end!r}")
+    return number
 
 
 def _numbers(matrix):
@@ -276,22 +311,21 @@ def _numbers(matrix):
             matrix = matrix.detach().cpu()
             matrix = matrix.float() if matrix.dtype == torch.bfloat16 else matrix  # which numpy does not know
             values = np.array(matrix.numpy())
-        elif isinstance(matrix, np.ma.MaskedArray):
-            values = matrix.astype(float).filled(np.nan)
         else:
             values = np.array(_plain(matrix))
-    except (ValueError, TypeError, RuntimeError) as error:
-        why = str(error)
-        if isinstance(matrix, (list, tuple)) and all(hasattr(row, "__len__") for row in matrix):
-            why = f"its rows have {', '.join(str(len(row)) for row in matrix)} entries"
-        raise ValueError(f"matrix must be rows of equal length, one number for each key, but {why}") from None
+    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        raise _unreadable(matrix, error) from None
     if values.dtype.kind == "b":
         values = values.astype(int)
     if values.dtype.kind not in "fiu":
-        kind = {"U": "text", "S": "bytes", "c": "complex numbers"}.get(values.dtype.kind, "other things")
+        kind = {"U": "text", "S": "bytes", "c": "complex numbers"}.get(values.dtype.kind)
+        if kind is None and values.size:
+            odd = [entry for entry in values.ravel().tolist() if not isinstance(entry, Real)]
+            kind = reprlib.repr(odd[0] if odd else values.dtype)
         raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {kind}")
     if values.ndim != 2:
-        advice = {1: ". For a single row, pass matrix[None, :]", 3: ". Choose one of its matrices, such as matrix[0]"}
+        row = "matrix[None, :]" if hasattr(matrix, "shape") else "[matrix]"
+        advice = {1: f". For a single row, pass {row}", 3: ". Choose one of its matrices, such as matrix[0]"}
         raise ValueError(
             f"matrix must have two dimensions, queries and keys, but its shape is {values.shape}"
             + advice.get(values.ndim, "")
@@ -301,20 +335,48 @@ def _numbers(matrix):
     return values
 
 
+def _unreadable(matrix, error):
+    """What to tell about a matrix that numpy can't read."""
+    if not isinstance(matrix, (list, tuple)):
+        return TypeError(f"matrix can't be read as real numbers: {error}")
+    if any(getattr(part, "ndim", 0) > 1 for part in matrix):
+        return ValueError(
+            f"matrix must be one matrix, not a {type(matrix).__name__} of {len(matrix)}: choose one of them"
+        )
+    lengths = sorted({len(row) for row in matrix if hasattr(row, "__len__")})
+    if len(lengths) > 1:
+        why = f"its rows have {', '.join(map(str, lengths[:5]))} entries"
+    else:
+        why = "rows and single numbers, or deeper lists, are mixed in it"
+    return ValueError(f"matrix must be rows of equal length, one number for each key, but {why}")
+
+
 def _plain(matrix):
-    """Nested lists with the tensors in them turned into numbers."""
+    """Nested lists with the tensors in them turned into numbers, and what is masked into nan."""
     if isinstance(matrix, torch.Tensor):
         return matrix.tolist()
+    if isinstance(matrix, np.ma.MaskedArray):
+        return matrix.astype(float).filled(np.nan).tolist()
     return [_plain(row) for row in matrix] if isinstance(matrix, (list, tuple)) else matrix
+
+
+def _as_list(name, labels):
+    """The labels as a list; a set has no order, and one string is no list of strings."""
+    if labels is None:
+        return None
+    labels = labels.tolist() if hasattr(labels, "tolist") else labels
+    try:
+        if isinstance(labels, (str, bytes, set, frozenset)):
+            raise TypeError
+        return [label.item() if isinstance(label, torch.Tensor) and label.ndim == 0 else label for label in labels]
+    except TypeError:
+        raise TypeError(f"{name} must be a list of labels, not {labels!r}") from None
 
 
 def _labels(name, labels, count, side, shape):
     """Labels as text, one per row or column."""
     if labels is None:
         return [str(number) for number in range(count)]
-    if isinstance(labels, str) or not hasattr(labels, "__iter__"):
-        raise TypeError(f"{name} must be a list of labels, one per {side[:-1]}, not {labels!r}")
-    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if len(labels) != count:
         raise ValueError(f"{name} has {len(labels)} labels, but matrix has {count} {side} (shape {shape})")
     return [_visible(str(label)) for label in labels]
@@ -324,6 +386,8 @@ def _visible(label):
     """The label with what would not be seen, such as a line break, written out: a tokenizer has tokens like these."""
     if not label.strip():
         return repr(label)
+    start, end = len(label) - len(label.lstrip(" ")), len(label.rstrip(" "))
+    label = "␣" * start + label[start:end] + "␣" * (len(label) - end)
     joiners = "\u200c\u200d"  # parts of many emoji and of some scripts
     return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in label)
 
@@ -334,19 +398,25 @@ def _width(text):
 
 
 def _axis_names(axes):
-    if isinstance(axes, str) or not hasattr(axes, "__len__") or len(axes) != 2:
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
         raise TypeError(f"axes must be two names, such as ('query', 'key'), not {axes!r}")
-    return tuple(map(str, axes))
+    return tuple(" ".join(str(name).split()) for name in axes)
 
 
 def _row_number(highlight, rows):
     if highlight is None:
         return None
-    if isinstance(highlight, bool) or not isinstance(highlight, Integral):
+    try:
+        row = (
+            None if isinstance(highlight, bool) else operator.index(highlight)
+        )  # also of a tensor, such as from argmax
+    except (TypeError, ValueError):
+        row = None
+    if row is None:
         raise TypeError(f"highlight must be the number of a row, not {highlight!r}")
-    if not 0 <= highlight < rows:
-        raise ValueError(f"highlight must be a row from 0 to {rows - 1}, not {highlight}")
-    return int(highlight)
+    if not 0 <= row < rows:
+        raise ValueError(f"highlight must be a row from 0 to {rows - 1}, not {row}")
+    return row
 
 
 def _decimals(decimals):

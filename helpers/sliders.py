@@ -9,42 +9,49 @@ import contextlib
 import html
 import inspect
 import io
+import math
+import reprlib
 import sys
+import traceback
 from decimal import Decimal
 
 import ipywidgets
+import numpy as np
 from IPython import get_ipython
 from IPython.core.formatters import DisplayFormatter
 from IPython.display import display
-from matplotlib.axes import Axes
+from IPython.utils.capture import capture_output
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 _ERROR = "background-color: rgb(255, 214, 214); color: rgb(0, 0, 0); padding: 4px;"
+_MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
 
 
 def explore(function, /, **sliders):
     """Call a function with the values of sliders, and show what it returns beneath them, again after each move.
 
     Args:
-        function: takes one argument per slider and returns a heatmap, a matplotlib figure, or text. The default of an
-            argument is where its slider starts. If there is an argument called `figure` (and no slider of that name),
-            the function is handed one empty figure to draw into, the same each time: that is faster than a new one,
-            and nothing need be returned.
+        function: takes one argument per slider and returns a heatmap, a matplotlib figure, or text; what it prints
+            or displays is shown too. If it has an argument called `figure` (and no slider of that name), it is handed
+            one empty figure to draw into, the same each time: that is faster than a new one, and nothing need be
+            returned.
         sliders: for each argument what `ipywidgets.interact` takes: (low, high) or (low, high, step), a list of
-            choices, True or False, or a widget.
+            choices, a single value to start from, or a widget. A range or a list starts at the default of the
+            function's argument, where there is one.
 
     An exception in the function is shown in the result's place, as one line with the sliders' values; the next move
     tries again.
 
     Raises:
         TypeError: the sliders are not the function's arguments, or one is not of a kind named above.
-        ValueError: there is no slider, or one has an impossible range or start.
+        ValueError: there is no slider to move, or one has an impossible range, step or start.
     """
     explorer = Explorer(function, sliders)
-    explorer.show()
     _close_previous_run(explorer)
+    explorer.show()
 
 
 class Explorer:
@@ -53,51 +60,90 @@ class Explorer:
     def __init__(self, function, sliders):
         starts = _check_arguments(function, sliders)
         self.function = function
-        self.controls = {name: _control(name, slider, starts.get(name)) for name, slider in sliders.items()}
-        self._box = ipywidgets.VBox([c for c in self.controls.values() if isinstance(c, ipywidgets.DOMWidget)])
-        self._own = [self._box, *(c for c in self._box.children if c not in sliders.values())]
+        self.controls = {}
+        self._own = []  # the widgets that are not the caller's
         self._canvas = _Canvas() if "figure" in _parameters(function) and "figure" not in sliders else None
         self._output = None
+        self._updating = self._moved = False
+        try:
+            for name, slider in sliders.items():
+                self.controls[name] = control = _control(name, slider, starts.get(name))
+                if control is not slider:
+                    self._own.append(control)
+            self._moving = [c for c in self.controls.values() if isinstance(c, ipywidgets.DOMWidget)]
+            if not self._moving:
+                raise ValueError(f"explore needs at least one slider that moves, not only {', '.join(sliders)}")
+        except Exception:
+            self.close()
+            raise
+        _widen_labels([control for control in self._moving if control in self._own])
+        self._box = ipywidgets.VBox(self._moving)
+        self._own.append(self._box)
 
     def show(self):
         """Display the sliders, and beneath them the result."""
-        _widen_labels(self._box.children)
-        display({**self._box._repr_mimebundle_(), **_without_kernel(self._box.children)}, raw=True)
-        self._output = display(self.result(), raw=True, display_id=True)
-        for control in self._box.children:
+        for control in self._moving:
             control.observe(self._update, names="value")
+        display({**self._box._repr_mimebundle_(), **_without_kernel(self._moving)}, raw=True)
+        self._update()
 
-    def _update(self, change):
+    def _update(self, change=None):
         # At once, before the browser's message is answered: until then it holds back what comes and merges it.
-        self._output.update(self.result(), raw=True)
+        self._moved = True
+        if self._updating:  # the function has moved a slider itself
+            return
+        self._updating = True
+        try:
+            for _ in range(_MOST_ROUNDS):
+                self._moved = False
+                data, metadata = self.result()
+                if not self._moved:
+                    break
+        finally:
+            self._updating = False
+        if self._output is None:
+            self._output = display(data, metadata=metadata, raw=True, display_id=True)
+        else:
+            self._output.update(data, metadata=metadata, raw=True)
 
     def result(self):
-        """The function's result for the present values, as a dictionary from MIME type to data."""
+        """The function's result for the present values: a dictionary from MIME type to data, and one of metadata."""
         values = {name: control.value for name, control in self.controls.items()}
-        printed = io.StringIO()
+        given = {"figure": self._canvas.empty()} if self._canvas else {}
+        with _new_figures() as new_figures, capture_output() as captured:
+            try:
+                returned, error = self.function(**given, **values), None
+            except (Exception, SystemExit) as raised:  # SystemExit would end the kernel
+                returned, error = None, raised
+            figures = [*self._drawn(), *_figures_of(returned), *new_figures()]
+        texts = [text.rstrip("\n") for text in (captured.stdout, captured.stderr) if text]
+        parts = [_format(text) for text in texts] + [(output.data, output.metadata) for output in captured.outputs]
         try:
-            with contextlib.redirect_stdout(printed), _new_figures() as figures:
-                if self._canvas is not None:
-                    values = {"figure": self._canvas.empty(), **values}
-                shown = self.function(**values)
-                if self._canvas is not None and shown in (None, self._canvas.figure):
-                    shown = self._canvas
-                if shown is None and figures():
-                    shown = figures()[-1]
-                return _with_printed(_bundle(shown, printed.getvalue()), printed.getvalue())
-        except Exception as error:
-            where = ", ".join(f"{name} = {value!r}" for name, value in values.items())
-            line = " ".join(f"With {where}: {type(error).__name__}: {error}".split())
-            return {"text/html": f'<div style="{_ERROR}">{html.escape(line)}</div>', "text/plain": line}
+            if error is not None:
+                raise error
+            if returned is not None and not _figures_of(returned):
+                parts.append(_format(returned))
+            parts += [(_picture(figure), {}) for figure in dict.fromkeys(figures)]
+            if not parts:
+                raise TypeError("the function returned nothing: end it with return, followed by what is to be shown")
+        except (Exception, SystemExit) as raised:  # of the function, or of a figure that can't be drawn
+            moved = {name: value for name, value in values.items() if self.controls[name] in self._moving}
+            parts.append((_error_line(raised, moved), {}))
+        return _joined(parts)
+
+    def _drawn(self):
+        """The figure that was handed to the function, if anything has been drawn into it."""
+        figure = self._canvas and self._canvas.figure
+        return [self._canvas.finish()] if figure and len(figure.get_children()) > 1 else []  # one is the background
 
     def close(self):
         """Let go of the sliders; those that the caller made stay open."""
-        for control in self._box.children:
-            control.unobserve(self._update, names="value")
+        for control in self.controls.values():
+            if isinstance(control, ipywidgets.DOMWidget):
+                with contextlib.suppress(ValueError):  # not yet observed
+                    control.unobserve(self._update, names="value")
         for widget in self._own:
-            for part in (getattr(widget, "style", None), getattr(widget, "layout", None), widget):
-                if isinstance(part, ipywidgets.Widget):
-                    part.close()
+            _close(widget)
 
 
 _running = {}  # for each cell with explorers: the request that ran it last, and what that request started
@@ -116,6 +162,9 @@ def _close_previous_run(explorer):
             old.close()
         explorers = []
     _running[cell] = (run, [*explorers, explorer])
+
+
+# Sliders
 
 
 def _parameters(function):
@@ -147,35 +196,79 @@ def _check_arguments(function, sliders):
 
 def _control(name, slider, start):
     """The widget for one slider, or what `ipywidgets.fixed` holds fast."""
-    default = inspect.Parameter.empty if start is None else start
-    try:
-        control = ipywidgets.interactive.widget_from_abbrev(slider, default)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"slider {name} = {slider!r} is not possible: {error}") from None
-    if not isinstance(control, (ipywidgets.ValueWidget, ipywidgets.fixed)):
-        raise TypeError(
-            f"slider {name} must be (low, high), (low, high, step), a list, True, False or a widget, not {slider!r}"
-        )
-    if isinstance(slider, (tuple, list, dict)):
-        if getattr(control, "options", None) == ():
-            raise ValueError(f"slider {name} has no choices: {slider!r}")
-        if start is not None and control.value != start:
-            raise ValueError(f"slider {name} can't start at {start!r}, the function's default: it offers {slider!r}")
-    if isinstance(control, ipywidgets.FloatSlider) and control is not slider:
-        decimals = -Decimal(str(control.step)).normalize().as_tuple().exponent
-        control.readout_format = f".{min(max(decimals, 1), 10)}f"
+    if isinstance(slider, (ipywidgets.ValueWidget, ipywidgets.fixed)):
+        control = slider
+    else:
+        choices = slider.tolist() if hasattr(slider, "tolist") else slider
+        default = inspect.Parameter.empty if start is None else start
+        try:
+            control = ipywidgets.interactive.widget_from_abbrev(choices, default)
+        except Exception as error:
+            raise ValueError(f"slider {name} = {reprlib.repr(slider)} is not possible: {error}") from None
+        if control is None or isinstance(control, ipywidgets.fixed):
+            raise TypeError(
+                f"slider {name} must be (low, high), (low, high, step), a list, a single value or a widget, "
+                f"not {reprlib.repr(slider)}"
+            )
+        try:
+            _settle(name, control, slider, start)
+        except Exception:
+            _close(control)
+            raise
     if isinstance(control, ipywidgets.DOMWidget) and not control.description:
         control.description = name
     return control
 
 
-def _widen_labels(widgets):
+def _settle(name, control, slider, start):
+    """Check that a new control can do what was asked for, and show as many decimals as its values have."""
+    if getattr(control, "options", None) == ():
+        raise ValueError(f"slider {name} has no choices: {slider!r}")
+    if isinstance(control, ipywidgets.FloatSlider):
+        span = control.max - control.min
+        if span <= 0:
+            raise ValueError(f"slider {name} can't move: {slider!r} is no range")
+        if not (isinstance(slider, tuple) and len(slider) == 3):
+            control.step = min(0.1, 10 ** math.floor(math.log10(span / 10)))
+        if control.step > span:
+            raise ValueError(f"slider {name} can't move: its step {control.step:g} is larger than its range {span:g}")
+        if start is None and isinstance(slider, tuple):  # ipywidgets starts in the middle, which may be off the steps
+            control.value = control.min + round((control.value - control.min) / control.step) * control.step
+        decimals = max(map(_decimals, (control.min, control.step, control.value)))
+        control.readout_format = f".{min(max(decimals, 1), 10)}f"
+    if start is not None and not isinstance(slider, (bool, int, float, str)) and not _equal(control.value, start):
+        raise ValueError(
+            f"slider {name} can't start at {reprlib.repr(start)}, the function's default: "
+            f"it offers {reprlib.repr(slider)}"
+        )
+
+
+def _close(widget):
+    """Close a widget and the two that it has made for itself."""
+    for part in (getattr(widget, "style", None), getattr(widget, "layout", None), widget):
+        if isinstance(part, ipywidgets.Widget):
+            part.close()
+
+
+def _decimals(number):
+    """How many decimals it takes to write the number, as far as a reader would say: 2 for 0.25, 0 for 3.0."""
+    return max(0, -Decimal(f"{number:.10g}").normalize().as_tuple().exponent)
+
+
+def _equal(value, start):
+    try:
+        return bool(value == start)
+    except (ValueError, RuntimeError):  # of an array, with an answer for each entry
+        return False
+
+
+def _widen_labels(controls):
     """Give the labels room: ipywidgets cuts them at 80 pixels unless told otherwise."""
-    longest = max((len(widget.description) for widget in widgets), default=0)
-    for widget in widgets:
-        if not isinstance(widget, ipywidgets.Checkbox):
-            widget.style.description_width = f"{longest + 2}ch"
-            widget.layout.width = f"min(100%, {longest + 50}ch)"
+    longest = max((len(control.description) for control in controls), default=0)
+    for control in controls:
+        if not isinstance(control, ipywidgets.Checkbox):
+            control.style.description_width = f"{longest + 2}ch"
+            control.layout.width = f"min(100%, {longest + 50}ch)"
 
 
 def _without_kernel(controls):
@@ -189,74 +282,85 @@ def _without_kernel(controls):
 
 
 def _range(control):
-    if hasattr(control, "min") and hasattr(control, "max"):
-        return f" from {control.min:g} to {control.max:g}"
+    low, high = getattr(control, "min", None), getattr(control, "max", None)
+    if isinstance(control, ipywidgets.FloatLogSlider):
+        low, high = control.base**low, control.base**high
+    if low is not None and high is not None:
+        low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
+        return f" from {low} to {high}"
     if hasattr(control, "options"):
         return f" ({', '.join(map(str, getattr(control, '_options_labels', control.options)))})"
     return ""
 
 
+# Figures
+
+
 class _Canvas:
-    """One figure for all drawings of an explorer. Its layout is worked out for the first and kept: nothing jumps."""
+    """One figure for all drawings of an explorer. Each arrangement of axes is laid out once: nothing jumps then."""
 
     def __init__(self):
-        self.figure = Figure(figsize=(7.2, 4.0), layout="constrained")
-        self._places = None
+        self.figure = Figure(figsize=(7.2, 4.0))
+        self._places = {}
 
     def empty(self):
         self.figure.clear()
         return self.figure
 
     def finish(self):
-        if self._places is None:
+        """The figure, laid out so that nothing jumps from one drawing to the next."""
+        axes = self.figure.axes
+        arrangement = tuple(spec and spec.get_geometry() for spec in (ax.get_subplotspec() for ax in axes))
+        if arrangement not in self._places:
+            self.figure.set_layout_engine("constrained")
             self.figure.draw_without_rendering()
             self.figure.set_layout_engine("none")
-            self._places = [ax.get_position() for ax in self.figure.axes]
-        if len(self._places) == len(self.figure.axes):
-            for ax, place in zip(self.figure.axes, self._places, strict=True):
-                ax.set_position(place)
+            self._places[arrangement] = [ax.get_position() for ax in axes]
+        for ax, place in zip(axes, self._places[arrangement], strict=True):
+            ax.set_position(place)
         return self.figure
+
+
+def _pyplot():
+    """pyplot where somebody has imported it: explore itself does without."""
+    return sys.modules.get("matplotlib.pyplot")
 
 
 @contextlib.contextmanager
 def _new_figures():
     """Within it, tells which pyplot figures are new; afterwards closes them, or they would pile up in pyplot."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    before = set(pyplot.get_fignums()) if pyplot else set()
+    before = set(_pyplot().get_fignums()) if _pyplot() else set()
 
     def new():
-        pyplot = sys.modules.get("matplotlib.pyplot")
-        return [pyplot.figure(number) for number in pyplot.get_fignums() if number not in before] if pyplot else []
+        numbers = [number for number in _pyplot().get_fignums() if number not in before] if _pyplot() else []
+        return [_pyplot().figure(number) for number in numbers]
 
     try:
         yield new
     finally:
         for figure in new():
-            sys.modules["matplotlib.pyplot"].close(figure)
+            _pyplot().close(figure)
 
 
-def _bundle(shown, printed):
-    """What a function returned, as a dictionary from MIME type to data."""
-    if isinstance(shown, _Canvas):
-        shown = shown.finish()
-    if isinstance(shown, Axes):
-        shown = shown.figure
-    if isinstance(shown, Figure):
-        if "matplotlib.pyplot" in sys.modules:
-            sys.modules["matplotlib.pyplot"].close(shown)  # or the end of the cell would show it a second time
-        return {"image/png": base64.b64encode(_png(shown)).decode(), "text/plain": _describe(shown)}
-    if isinstance(shown, str):
-        return {"text/plain": shown}
-    if shown is None:
-        if printed:
-            return {"text/plain": ""}
-        raise TypeError("the function returned nothing: end it with return, and a figure instead of plt.show()")
-    formatter = getattr(get_ipython(), "display_formatter", None) or DisplayFormatter()
-    return formatter.format(shown)[0] or shown._repr_mimebundle_()
+def _figures_of(returned):
+    """The figures in what a function returned: a figure, something drawn in one, or a collection of these alone."""
+    if isinstance(returned, Artist):
+        figure = returned.get_figure(root=True)
+        return [figure] if figure is not None else []
+    if isinstance(returned, np.ndarray) and returned.dtype == object:
+        returned = returned.ravel().tolist()
+    if isinstance(returned, (list, tuple)) and returned:
+        found = [_figures_of(part) for part in returned]
+        return [figure for figures in found for figure in figures] if all(found) else []
+    return []
 
 
 def _png(figure):
     """The figure as PNG in its full size, so that the page never changes its height; fast rather than small."""
+    if _pyplot():
+        _pyplot().close(figure)  # or the end of the cell would show it a second time
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
     canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
     canvas.draw()
     buffer = io.BytesIO()
@@ -273,10 +377,39 @@ def _describe(figure):
     return "Figure. " + "; ".join(filter(None, [figure.get_suptitle(), *parts]))
 
 
-def _with_printed(bundle, printed):
-    """The bundle with what the function printed above it."""
-    if printed and "image/png" not in bundle:
-        if "text/html" in bundle:
-            bundle["text/html"] = f"<pre>{html.escape(printed)}</pre>" + bundle["text/html"]
-        bundle["text/plain"] = printed + bundle["text/plain"]
-    return bundle
+# What is shown
+
+
+def _picture(figure):
+    return {"image/png": base64.b64encode(_png(figure)).decode(), "text/plain": _describe(figure)}
+
+
+def _format(shown):
+    """An object as Jupyter would display it: data and metadata by MIME type."""
+    if isinstance(shown, str):
+        return {"text/plain": shown}, {}
+    formatter = getattr(get_ipython(), "display_formatter", None) or DisplayFormatter()
+    data, metadata = formatter.format(shown)
+    return data or {"text/plain": reprlib.repr(shown)}, metadata
+
+
+def _error_line(error, values):
+    where = ", ".join(f"{name} = {reprlib.repr(value)}" for name, value in values.items())
+    what = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    line = f"With {where}: {what}"
+    return {"text/html": f'<div style="{_ERROR}">{html.escape(line)}</div>', "text/plain": line}
+
+
+def _joined(parts):
+    """Several things to show, each with its metadata, as one: one under the other."""
+    if len(parts) == 1:
+        return parts[0]
+    page = []
+    for data, _ in parts:
+        text = data.get("text/plain", "")
+        if "image/png" in data:
+            source = f"data:image/png;base64,{data['image/png']}"
+            page.append(f'<div><img alt="{html.escape(text)}" src="{source}"></div>')
+        else:
+            page.append(data.get("text/html") or f"<pre>{html.escape(text)}</pre>")
+    return {"text/html": "".join(page), "text/plain": "\n".join(data.get("text/plain", "") for data, _ in parts)}, {}

@@ -90,6 +90,14 @@ def test_entropy_is_that_of_torch_distributions(shape):
     torch.testing.assert_close(entropy(weights), torch.distributions.Categorical(probs=weights).entropy())
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_entropy_takes_weights_of_every_precision(dtype):
+    for seed in range(50):
+        weights = torch.softmax(random(4, 9, seed=seed), dim=-1).to(dtype)
+        expected = torch.special.entr(weights.double()).sum(dim=-1)
+        torch.testing.assert_close(entropy(weights).double(), expected, rtol=0.02, atol=0.02)
+
+
 def test_entropy_at_its_ends():
     assert entropy(torch.tensor([[0.0, 1.0, 0.0]])).tolist() == [0]
     torch.testing.assert_close(entropy(torch.full((2, 5), 0.2)), torch.full((2,), math.log(5)))
@@ -198,8 +206,17 @@ def test_versions_agree_once_weights_are_copied_transposed():
         (lambda: SelfAttentionV1(3, 0), ValueError, "d_out must be at least 1, not 0"),
         (lambda: SelfAttentionV2(-1, 2), ValueError, "d_in must be at least 1, not -1"),
         (lambda: SelfAttention(3.0, 2), TypeError, "d_in must be a whole number, not 3.0"),
+        (
+            lambda: dot_product_scores(random(2, 3, 4), random(3, 3, 4)),
+            ValueError,
+            r"queries is \(2, 3, 4\), keys is \(3",
+        ),
+        (lambda: attention(random(2, 4, 3), random(2, 4, 3), random(3, 4, 3)), ValueError, r"values is \(3, 4, 3\)"),
+        (lambda: SelfAttentionV1(3, 2)(random(6, 3).double()), TypeError, "x is torch.float64.*float32"),
+        (lambda: SelfAttention(3, 2)(random(6, 3).half()), TypeError, "x is torch.float16.*float32"),
+        (lambda: entropy(torch.tensor([0.5, float("nan")])), ValueError, "1 of them are nan"),
         (lambda: entropy(torch.tensor([0.5, 0.6])), ValueError, "1.1000"),
-        (lambda: entropy(torch.tensor([1.5, -0.5])), ValueError, "negative.*-0.5000"),
+        (lambda: entropy(torch.tensor([1.5, -0.5])), ValueError, "negative.*-0.5"),
     ],
 )
 def test_bad_input_is_named(call, error, words):

@@ -4,6 +4,7 @@ import base64
 import html.parser
 import io
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -244,16 +245,25 @@ def test_without_labels_rows_and_columns_are_numbered():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (([1.0, 2.0],), ValueError, r"matrix must have two dimensions.*\(2,\).*matrix\[None, :\]"),
+        (([1.0, 2.0],), ValueError, r"matrix must have two dimensions.*\(2,\).*pass \[matrix\]"),
+        ((torch.rand(2),), ValueError, r"matrix must have two dimensions.*\(2,\).*pass matrix\[None, :\]"),
+        (((torch.rand(2, 3), torch.rand(2, 2)),), ValueError, "must be one matrix, not a tuple of 2"),
+        (([[1, [2]], [3, 4]],), ValueError, "deeper lists, are mixed"),
+        (([[1.0] * n for n in range(2000)],), ValueError, "its rows have 0, 1, 2, 3, 4 entries"),
+        ((torch.rand(2, 2).to_sparse(),), TypeError, "matrix can't be read as real numbers"),
+        ((torch.empty(2, 2, device="meta"),), TypeError, "matrix can't be read as real numbers"),
+        ((torch.eye(2), {"a", "b"}), TypeError, "queries must be a list of labels"),
+        ((torch.eye(2), b"ab"), TypeError, "queries must be a list of labels"),
+        ((torch.eye(2), None, torch.tensor(1)), TypeError, "keys must be a list of labels"),
         ((torch.rand(2, 3, 3),), ValueError, r"matrix .*\(2, 3, 3\).*matrix\[0\]"),
         ((torch.tensor(1.0),), ValueError, r"matrix .*\(\)"),
         ((torch.empty(0, 3),), ValueError, r"matrix must not be empty.*\(0, 3\)"),
         (([[]],), ValueError, r"matrix must not be empty.*\(1, 0\)"),
-        (([[1.0, 2.0], [3.0]],), ValueError, "matrix must be rows of equal length.*2, 1"),
+        (([[1.0, 2.0], [3.0]],), ValueError, "matrix must be rows of equal length.*1, 2"),
         (([["a", "b"]],), TypeError, "matrix must hold real numbers.*list holds text"),
         (([[1.0, None]],), TypeError, "matrix must hold real numbers"),
         ((torch.rand(2, 2) * 1j,), TypeError, "complex"),
-        ((None,), TypeError, "matrix must hold real numbers.*NoneType"),
+        ((None,), TypeError, "matrix must hold real numbers.*None"),
         (("abc",), TypeError, "matrix must hold real numbers.*str"),
         ((torch.eye(3), ["a", "b"]), ValueError, r"queries has 2 labels.*3 rows.*\(3, 3\)"),
         ((torch.rand(2, 3), ["a", "b"], ["c"]), ValueError, r"keys has 1 labels.*3 columns.*\(2, 3\)"),
@@ -275,7 +285,9 @@ def test_bad_matrices_and_labels_are_named(arguments, error, words):
         ({"highlight": True}, TypeError, "highlight"),
         ({"decimals": 2.5}, TypeError, "decimals"),
         ({"decimals": -1}, ValueError, "decimals"),
-        ({"low": 2.0}, ValueError, "low must not be above high.*from 2 to 1"),
+        ({"low": 2.0}, ValueError, "low must be below high.*from 2 to 1"),
+        ({"low": 0.5, "high": 0.5}, ValueError, "low must be below high, but low is 0.5 and high is 0.5"),
+        ({"high": 10**400}, TypeError, "high must be a finite number"),
         ({"high": math.nan}, TypeError, "high must be a finite number"),
         ({"low": "0"}, TypeError, "low must be a finite number.*'0'"),
         ({"axes": "query"}, TypeError, "axes must be two names"),
@@ -295,7 +307,7 @@ def test_a_long_sequence_becomes_a_picture_with_a_summary():
     size = MOST_TOKENS + 1
     first, second = bundle["text/plain"].splitlines()
     assert first == f"Long: query (row) to key (column), {size} x {size}, from 0.0000 to 1.0000, {size} nan or inf"
-    assert second.split(": ")[1].split() == ["-" if i == 3 else str(i) for i in range(size)]
+    assert second.split(": ")[1].split() == ["3→-" if i == 3 else f"{i}→{i}" for i in range(size)]
     assert set(heatmap(torch.eye(MOST_TOKENS))._repr_mimebundle_()) == {"text/html", "text/plain"}
 
 
@@ -315,6 +327,65 @@ def test_plot_takes_axes_of_the_caller():
 
     ax = Figure().subplots()
     assert heatmap(WEIGHTS, TOKENS).plot(ax) is ax
+
+
+def test_labels_may_be_read_only_once():
+    shown = heatmap(torch.eye(2), (token for token in "ab"))
+    assert (shown.queries, shown.keys) == (["a", "b"], ["a", "b"])
+
+
+def test_spaces_at_the_ends_of_a_token_are_seen():
+    assert heatmap(torch.eye(2), ["the", " the "]).queries == ["the", "␣the␣"]
+
+
+def test_what_is_masked_is_not_shown():
+    row = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    assert Table(heatmap([row, row])).texts() == [["1.0000", "nan"]] * 2
+    assert Table(heatmap(np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]))).texts() == [["nan", "2.0000"]]
+
+
+def test_options_may_be_tensors_of_one_number():
+    scores = torch.tensor([[0.5, 0.25], [1.0, 2.0]])
+    shown = heatmap(scores, highlight=scores.sum(dim=1).argmax(), low=scores.min(), high=scores.max())
+    assert (shown.highlight, shown.low, shown.high) == (1, 0.25, 2)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options"),
+    [
+        ([[0.1, torch.finfo(torch.float64).min], [0.3, 0.4]], {}),
+        ([[0.1, torch.finfo(torch.float32).min], [0.3, 0.4]], {}),
+        ([[-5e-324, 1.0]], {}),
+        ([[0.0, 1.0]], {"low": 0, "high": 5e-324}),
+        ([[-1.0, 2.0]], {"low": -1e-300, "high": 0}),
+    ],
+)
+def test_the_ends_of_the_floats_can_be_shown(matrix, options):
+    shown = heatmap(matrix, **options)
+    assert len(Table(shown).rows) == len(matrix)
+    str(shown)
+
+
+def test_a_title_stays_on_one_line():
+    shown = heatmap(torch.eye(2), title="two\nlines")
+    assert str(shown).splitlines()[0] == "two lines: query (row) to key (column)"
+    assert str(heatmap(torch.eye(2), title="")).splitlines()[0] == "query (row) to key (column)"
+
+
+def test_pictures_take_dollars_long_labels_and_a_highlight():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain, marked = (heatmap(torch.rand(2, 45), ["$^$", "$a$ b"], title="$x$" * 40, highlight=h) for h in (None, 1))
+        assert plain._repr_mimebundle_()["image/png"]
+        ax = marked.plot()
+        ax.figure.draw_without_rendering()
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["$^$", "$a$ b"]
+        assert len(ax.patches) == 1
+        assert "▶ $a$ b→" in str(marked)
+
+        ax = heatmap(torch.eye(2), ["x" * 30, "y" * 30]).plot()
+        ax.figure.draw_without_rendering()
+        assert ax.get_position().width > 0.3
 
 
 def test_the_series_has_one_kind_of_heatmap():

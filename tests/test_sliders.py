@@ -1,6 +1,7 @@
 """explore without a browser: set a slider's value, look at the updated output."""
 
 import base64
+import contextlib
 import io
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 from jupyter_client import KernelManager
 from lessons import ROOT
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
@@ -201,10 +203,64 @@ def test_what_the_function_prints_is_kept(page, move):
         return heatmap([[float(n)]]) if n > 1 else None
 
     explore(f, n=(0, 5))
-    assert page.text() == "n is 1 <b>\n"
+    assert page.text() == "n is 1 <b>"
     move("n", 2)
     assert page.text().startswith("n is 2 <b>\nquery (row)")
-    assert page.result()["text/html"].startswith("<pre>n is 2 &lt;b&gt;\n</pre><table>")
+    assert page.result()["text/html"].startswith("<pre>n is 2 &lt;b&gt;</pre><table>")
+
+
+def test_what_the_function_prints_is_kept_when_it_fails(page):
+    def f(n=1):
+        print("so far so good")
+        raise ValueError("bad")
+
+    explore(f, n=(0, 5))
+    assert page.text() == "so far so good\nWith n = 1: ValueError: bad"
+
+
+def test_warnings_and_displayed_objects_are_part_of_the_result(page, move):
+    def f(n=1):
+        print(f"careful with {n}", file=sys.stderr)  # as warnings do
+        display(heatmap([[float(n)]]))
+        print("printed")
+
+    explore(f, n=(0, 5))
+    move("n", 3)
+    assert len(page.outputs) == 2
+    for words in ("printed", "careful with 3", "3.0000"):
+        assert words in page.text()
+
+
+def test_a_function_that_moves_a_slider_ends_on_the_values_that_are_shown(page, move):
+    length, row = ipywidgets.IntSlider(5, 1, 9), ipywidgets.IntSlider(4, 0, 8)
+
+    def f(length_, row_):
+        row.max = length_ - 1
+        return f"length {length_}, row {row_}"
+
+    explore(f, length_=length, row_=row)
+    length.value = 2
+    assert (length.value, row.value) == (2, 1)
+    assert page.text() == "length 2, row 1"
+
+
+def test_a_function_that_never_settles_does_not_hang(page, move):
+    slider = ipywidgets.IntSlider(0, 0, 10**6)
+
+    def f(n):
+        slider.value = n + 1
+        return f"{n}"
+
+    explore(f, n=slider)
+    assert int(page.text()) < 100
+
+
+def test_leaving_python_does_not_end_the_kernel(page, move):
+    explore(lambda n=1: sys.exit() if n == 2 else f"{n}", n=(0, 5))
+    move("n", 2)
+    assert page.text() == "With n = 2: SystemExit"
+    move("n", 3)
+    assert page.text() == "3"
 
 
 def test_two_hundred_quick_moves_end_on_the_last(page, move):
@@ -255,17 +311,87 @@ def test_the_figure_handed_out_may_be_returned(page, move):
     assert set(page.result()) == {"image/png", "text/plain"}
 
 
-@pytest.mark.parametrize("returns", ["figure", "axes", "nothing"])
+def test_a_picture_and_text_are_both_shown(page, move):
+    def handed_out(figure, n=1):
+        drawing(figure, n)
+        return f"height {n}"
+
+    def with_pyplot(n=1):
+        plt.plot([n])
+        return f"height {n}"
+
+    for f in (handed_out, with_pyplot):
+        explore(f, n=(0, 5))
+        move("n", 3)
+        assert page.text().startswith("height 3\nFigure.")
+        assert '<img alt="Figure.' in page.result()["text/html"]
+        assert plt.get_fignums() == []
+
+
+def test_pyplot_inside_a_function_that_was_handed_a_figure_is_not_lost(page):
+    explore(lambda figure, n=1: plt.plot([n]), n=(0, 5))
+    assert set(page.result()) == {"image/png", "text/plain"}
+
+
+def test_each_arrangement_of_axes_has_its_own_layout(page, move):
+    def f(figure, rows=1):
+        for ax in figure.subplots(rows, 2, squeeze=False).flat:
+            ax.set(title="A title", xlabel="x", ylabel="y")
+
+    explore(f, rows=(1, 2))
+    one = picture(page.result())
+    move("rows", 2)
+    two = picture(page.result())
+    assert one.shape == two.shape
+    figure = move.explorers[0]._canvas.figure
+    boxes = [ax.get_position() for ax in figure.axes]
+    assert boxes[0].y0 > boxes[2].y1, "the rows overlap"
+    move("rows", 1)
+    assert (picture(page.result()) == one).all()
+
+
+def test_the_error_line_names_the_sliders_and_not_the_figure(page):
+    def f(figure, n=1, table=None):
+        raise ValueError("bad")
+
+    explore(f, n=(0, 5), table=ipywidgets.fixed(torch.rand(50, 50)))
+    assert page.text() == "With n = 1: ValueError: bad"
+
+
+def test_labels_of_a_plain_figure_are_not_cut(page):
+    def f(n=1):
+        figure, ax = plt.subplots()
+        ax.bar(["a rather long token"] * 1, [n])
+        ax.tick_params(axis="x", labelrotation=90)
+        ax.set_xlabel("token")
+        return figure
+
+    explore(f, n=(0, 5))
+    border = np.concatenate([picture(page.result())[-3:].ravel(), picture(page.result())[:, :3].ravel()])
+    assert border.min() == 255
+
+
+@pytest.mark.parametrize(
+    "returns", ["figure", "axes", "array of axes", "figure and axes", "artist", "list of lines", "nothing"]
+)
 def test_a_plain_function_with_pyplot_works_and_leaves_no_figure_open(page, move, returns):
     def f(n=1):
         figure, ax = plt.subplots()
         ax.bar([0], [n])
-        return {"figure": figure, "axes": ax, "nothing": None}[returns]
+        return {
+            "figure": figure,
+            "axes": ax,
+            "array of axes": np.array([ax]),
+            "figure and axes": (figure, ax),
+            "artist": ax.patches[0],
+            "list of lines": ax.plot([0, 1]),
+            "nothing": None,
+        }[returns]
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib warns about more than 20 open figures
-        explore(f, n=(0, 50))
-        for n in range(50):
+        explore(f, n=(0, 22))
+        for n in range(22):
             move("n", n)
     assert set(page.result()) == {"image/png", "text/plain"}
     assert plt.get_fignums() == []
@@ -320,6 +446,51 @@ def test_a_cell_run_again_closes_the_sliders_of_its_previous_run(page, move):
     assert page.updates == updates + 1
 
 
+@pytest.mark.parametrize("fault", ["range", "start", "function"])
+def test_a_cell_that_fails_leaves_no_widgets(page, fault):
+    good = {"n": (0, 5)}
+    counts = []
+    for run in range(3):
+        run_cell(page, f"run {run}")
+        with contextlib.suppress(ValueError, KeyboardInterrupt):
+            if fault == "range":
+                explore(lambda n=1, m=1: "", **good, m=(5, 0))
+            elif fault == "start":
+                explore(lambda n=9: "", **good)
+            else:
+                explore(interrupted, **good)
+        counts.append(len(ipywidgets.widgets.widget._instances))
+    assert len(set(counts)) == 1
+
+
+def interrupted(n=1):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("slider", "start", "shown"),
+    [
+        ((0.0, 1.0), 0.25, ".2f"),
+        ((0.01, 3.0), None, ".2f"),
+        ((0.0, 0.05), None, ".3f"),
+        ((0.0, 5.0, 0.5), None, ".1f"),
+        ((0.0, 1.0, 0.001), None, ".3f"),
+    ],
+)
+def test_the_readout_shows_what_the_function_gets(page, move, slider, start, shown):
+    explore(lambda x: f"{x}", x=slider) if start is None else explore(lambda x=start: f"{x}", x=slider)
+    control = move.explorers[-1].controls["x"]
+    assert control.readout_format == shown
+    assert control.step <= (control.max - control.min) / 5
+
+
+def test_choices_may_come_as_an_array(page, move):
+    explore(lambda n=2: f"{n}", n=torch.tensor([1, 2, 4]))
+    assert page.text() == "2"
+    move("n", 4)
+    assert page.text() == "4"
+
+
 def test_two_cells_keep_their_sliders(page, move):
     run_cell(page, "run 1", cell="a")
     explore(lambda n=1: f"first {n}", n=(0, 5))
@@ -341,6 +512,9 @@ def test_a_widget_of_the_caller_survives_a_second_run(page, move):
     assert page.updates == updates + 1
 
 
+PAIR = np.array([1, 2])
+
+
 def plain(temperature):
     return ""
 
@@ -358,6 +532,12 @@ def plain(temperature):
         (plain, {"temperature": ("a", "b")}, TypeError, "slider temperature must be"),
         (plain, {"temperature": []}, ValueError, "slider temperature has no choices"),
         (plain, {"temperature": None}, TypeError, "slider temperature must be"),
+        (plain, {"temperature": (1.0, 1.0)}, ValueError, "slider temperature"),
+        (plain, {"temperature": (0.0, 1.0, 5.0)}, ValueError, "slider temperature can't move: its step 5"),
+        (plain, {"temperature": ipywidgets.fixed(1)}, ValueError, "at least one slider that moves"),
+        (plain, {"temperature": {"small": torch.zeros(2), "large": torch.ones(2)}}, ValueError, "slider temperature"),
+        (lambda n=PAIR: "", {"n": (0, 3)}, ValueError, "slider n can't start at array"),
+        (lambda n=7: "", {"n": range(5)}, ValueError, "slider n can't start at 7"),
         (plain, {"temperature": ipywidgets.VBox()}, TypeError, "slider temperature must be"),
         (lambda n=9: "", {"n": (0, 5)}, ValueError, "slider n can't start at 9"),
         (lambda n="c": "", {"n": ["a", "b"]}, ValueError, "slider n can't start at 'c'"),
@@ -421,11 +601,9 @@ def kernel():
 
 CELL = """
 from helpers import explore, heatmap
-import matplotlib.pyplot as plt
 
 def show(n=1):
     print("printed", n)
-    plt.subplots()
     return heatmap([[float(n)]])
 
 explore(show, n=(0, 300))
@@ -446,7 +624,7 @@ def test_in_a_real_kernel_a_drag_ends_on_its_last_value(kernel):
     messages = kernel.until_idle(kernel.run(CELL, "cell"))
     assert not of_kind(messages, "error")
     shown = of_kind(messages, "display_data")
-    assert len(shown) == 2, "the sliders and one result; no figure that the function left open"
+    assert len(shown) == 2, "the sliders and one result"
     slider = slider_of(messages)
     for n in range(200):
         last = kernel.set(slider, value=n)
