@@ -159,7 +159,7 @@ def test_figures_name_their_axes(path):
 
 @every_lesson
 def test_each_lesson_imports_what_it_uses_from_helpers_alone(path):
-    allowed = {"math", "io", "sys", "pathlib", "time", "torch", "matplotlib", "helpers", "ipywidgets"}
+    allowed = {"math", "io", "collections", "sys", "pathlib", "time", "torch", "matplotlib", "helpers", "ipywidgets"}
     for cell in code_cells(read(path)):
         for node in ast.walk(ast.parse(cell.source)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
