@@ -50,6 +50,11 @@ def compare_figures(item):
 
 
 def pytest_terminal_summary(terminalreporter):
+    skipped = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
+    for reason in sorted(set(skipped)):
+        terminalreporter.line(
+            f"NOT run: {skipped.count(reason)} tests. {reason.removeprefix('Skipped: ')}", yellow=True
+        )
     reports = [r for group in terminalreporter.stats.values() for r in group if getattr(r, "when", None) == "call"]
     versions = [value for report in reports for name, value in report.user_properties if name == "figure"]
     if versions:

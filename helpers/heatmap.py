@@ -18,7 +18,9 @@ from numbers import Integral, Real
 import matplotlib
 import numpy as np
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.ticker import MaxNLocator
 from wcwidth import wcswidth
 
@@ -28,6 +30,7 @@ _SEQUENTIAL = "cividis"  # both are safe for colour-blind readers
 _DIVERGING = "RdBu_r"
 _ATTENTION = ("query", "key")  # what a row and a column stand for, unless told otherwise
 _LONGEST_LABEL = 16  # characters of a label in a picture; a table shows all
+_KEPT_FIGURES = 4
 _SWATCHES = 9  # coloured cells in the legend
 _NOT_A_NUMBER = ("rgb(255, 214, 214)", "rgb(153, 0, 0)")  # ground and text of a cell with nan
 _INFINITE = ("rgb(224, 224, 224)", "rgb(0, 0, 0)")  # and of one with inf or -inf
@@ -84,6 +87,9 @@ def heatmap(
     )
 
 
+_figures = {}  # those of long sequences, by all that their layout depends on; the newest last
+
+
 class Heatmap:
     """What `heatmap` returns. `matrix` is the (T, S) array, `queries` and `keys` are its labels as text."""
 
@@ -128,12 +134,29 @@ class Heatmap:
         ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
         if self.highlight is not None:
             ax.axhspan(self.highlight - 0.5, self.highlight + 0.5, fill=False, edgecolor=_FRAME_COLOUR, linewidth=2)
-        ax.figure.colorbar(image, ax=ax)
+        ax.figure.colorbar(image, ax=ax, format="%.3g")
         return ax
 
     def _png(self):
+        """The picture, as base64. Under a slider only its numbers change, so the figure of the last few is kept."""
+        kind = (self.matrix.shape, self.colormap, *self.queries, *self.keys, *self.axes, self.highlight)
+        figure = _figures.pop(kind, None)
+        if figure is None:
+            figure = self.plot().figure
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+        _figures[kind] = figure
+        while len(_figures) > _KEPT_FIGURES:
+            del _figures[next(iter(_figures))]
+        ax = figure.axes[0]
+        ax.images[0].set_data(np.ma.masked_invalid(self.matrix.astype(float)))
+        ax.images[0].set_clim(self.low, self.high)
+        ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
+        ax._autotitlepos = False  # or each drawing measures all ticks, to see whether they are in the title's way
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
         buffer = io.BytesIO()
-        self.plot().figure.savefig(buffer, format="png")
+        imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
         return base64.b64encode(buffer.getvalue()).decode()
 
     def _headline(self):
@@ -190,7 +213,7 @@ class Heatmap:
 
     def _is_attention(self):
         """Whether each row is a distribution over the keys."""
-        return bool((self.matrix >= 0).all()) and bool(np.allclose(self.matrix.sum(axis=1), 1, atol=1e-3))
+        return bool((self.matrix >= 0).all() and (np.abs(self.matrix.sum(axis=1) - 1) < 1e-3).all())
 
     def _text(self):
         rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
@@ -394,7 +417,7 @@ def _visible(label):
 
 def _width(text):
     """Columns that the text takes in a fixed-width font: two for a Chinese character or an emoji."""
-    return max(wcswidth(text), 0)
+    return len(text) if text.isascii() else max(wcswidth(text), 0)
 
 
 def _axis_names(axes):

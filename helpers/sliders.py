@@ -13,6 +13,7 @@ import math
 import reprlib
 import sys
 import traceback
+import weakref
 from decimal import Decimal
 
 import ipywidgets
@@ -26,6 +27,39 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
+from .heatmap import Heatmap
+
+# What JupyterLab leaves out for people who use a keyboard or a screen reader: the name and the shown value of a slider;
+# the arrow keys, which JupyterLab takes from lists, and Notebook 7 from sliders too; and as the name of a picture the
+# description in the text below it ("*Figure: ...*"). It serves the page for as long as that is open.
+_NAMES = """
+if (!window.attentionNames) {
+  const name = () => {
+    for (const slider of document.querySelectorAll(".widget-slider")) {
+      const label = slider.querySelector(".widget-label").textContent;
+      const readout = slider.querySelector(".widget-readout");
+      readout.setAttribute("role", "textbox");
+      readout.setAttribute("aria-label", `${label}, to type a value`);
+      for (const handle of slider.querySelectorAll(".noUi-handle")) {
+        handle.setAttribute("aria-label", label);
+        handle.setAttribute("aria-valuetext", readout.textContent);
+      }
+    }
+    const fields = ".noUi-handle, .widget-readout, .jupyter-widgets select, .jupyter-widgets input";
+    for (const field of document.querySelectorAll(fields)) {
+      field.setAttribute("data-lm-suppress-shortcuts", "true");
+    }
+    for (const picture of document.querySelectorAll(".jp-RenderedImage img:not([alt])")) {
+      const texts = picture.closest(".jp-Cell")?.nextElementSibling?.querySelectorAll("em") ?? [];
+      const description = [...texts].find((text) => text.textContent.startsWith("Figure:"));
+      picture.alt = description?.textContent ?? "Figure, described in the text around it";
+    }
+  };
+  window.attentionNames = new MutationObserver(name);
+  window.attentionNames.observe(document.body, { childList: true, subtree: true, characterData: true });
+  name();
+}
+"""
 _ERROR = "background-color: rgb(255, 214, 214); color: rgb(0, 0, 0); padding: 4px;"
 _MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
 
@@ -37,7 +71,8 @@ def explore(function, /, **sliders):
         function: takes one argument per slider and returns a heatmap, a matplotlib figure, or text; what it prints
             or displays is shown too. If it has an argument called `figure` (and no slider of that name), it is handed
             one empty figure to draw into, the same each time: that is faster than a new one, and nothing need be
-            returned.
+            returned. Fastest is to make a figure and what is in it once, outside, and in the function only to change
+            it and return it.
         sliders: for each argument what `ipywidgets.interact` takes: (low, high) or (low, high, step), a list of
             choices, a single value to start from, or a widget. A range or a list starts at the default of the
             function's argument, where there is one.
@@ -84,6 +119,7 @@ class Explorer:
         """Display the sliders, and beneath them the result."""
         for control in self._moving:
             control.observe(self._update, names="value")
+        display({"application/javascript": _NAMES, "text/plain": ""}, raw=True)
         display({**self._box._repr_mimebundle_(), **_without_kernel(self._moving)}, raw=True)
         self._update()
 
@@ -314,11 +350,22 @@ class _Canvas:
         if arrangement not in self._places:
             self.figure.set_layout_engine("constrained")
             self.figure.draw_without_rendering()
-            self.figure.set_layout_engine("none")
             self._places[arrangement] = [ax.get_position() for ax in axes]
         for ax, place in zip(axes, self._places[arrangement], strict=True):
             ax.set_position(place)
+        _settle_layout(self.figure)
         return self.figure
+
+
+_settled = weakref.WeakSet()  # the figures whose layout is settled
+
+
+def _settle_layout(figure):
+    """Keep the layout of the last drawing: to work it out takes as long as to draw."""
+    figure.set_layout_engine("none")
+    for ax in figure.axes:
+        ax._autotitlepos = False  # or each drawing measures all ticks, to see whether they are in the title's way
+    _settled.add(figure)
 
 
 def _pyplot():
@@ -362,7 +409,11 @@ def _png(figure):
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
     canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
+    if figure in _settled:
+        _settle_layout(figure)  # again, since a new title undoes a part of it
     canvas.draw()
+    if figure not in _settled:
+        _settle_layout(figure)
     buffer = io.BytesIO()
     imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
     return buffer.getvalue()
@@ -388,6 +439,8 @@ def _format(shown):
     """An object as Jupyter would display it: data and metadata by MIME type."""
     if isinstance(shown, str):
         return {"text/plain": shown}, {}
+    if isinstance(shown, Heatmap):  # the usual case, without the detour over all formatters
+        return shown._repr_mimebundle_(), {}
     formatter = getattr(get_ipython(), "display_formatter", None) or DisplayFormatter()
     data, metadata = formatter.format(shown)
     return data or {"text/plain": reprlib.repr(shown)}, metadata

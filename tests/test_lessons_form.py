@@ -158,6 +158,16 @@ def test_figures_name_their_axes(path):
 
 
 @every_lesson
+def test_each_figure_is_described_below_in_one_line(path):
+    cells = read(path).cells
+    for cell, after in itertools.pairwise(cells):
+        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+            first = after.source.splitlines()[0]
+            assert after.cell_type == "markdown", cell.id
+            assert re.fullmatch(r"\*Figure: .{30,}\*", first), f"{cell.id}: {first!r}"
+
+
+@every_lesson
 def test_each_lesson_imports_what_it_uses_from_helpers_alone(path):
     allowed = {"math", "io", "collections", "sys", "pathlib", "time", "torch", "matplotlib", "helpers", "ipywidgets"}
     for cell in code_cells(read(path)):

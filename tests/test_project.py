@@ -36,7 +36,7 @@ def test_everything_imported_is_required():
     import ast
     import sys
 
-    names = {"ipython": "IPython", "pillow": "PIL"}
+    names = {"ipython": "IPython", "pillow": "PIL", "axe-playwright-python": "axe_playwright_python"}
     required = {re.split(r"[=<>]", line)[0] for line in requirements()}
     known = {names.get(name, name) for name in required} | {"helpers"} | set(sys.stdlib_module_names)
     own = {path.stem for path in (ROOT / "tests").glob("*.py")} | {"conftest"}

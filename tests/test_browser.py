@@ -1,0 +1,296 @@
+"""The lessons in a real JupyterLab page: everything runs, every slider works, nothing flickers, anybody can read it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import HOW_TO_GET_IT, SWITCHES, Lab, Page, chromium
+from lessons import LESSONS, ROOT, code_cells, outputs, read
+from playwright.sync_api import sync_playwright
+
+NAMES = [path.name for path in LESSONS]
+MOVES = {"slider": ("ArrowRight", "ArrowLeft"), "combobox": ("ArrowDown", "ArrowUp"), "checkbox": ("Space", "Space")}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = chromium()
+    if path is None and os.environ.get("CI"):
+        pytest.fail(f"no Chromium: {HOW_TO_GET_IT}")
+    if path is None:
+        pytest.skip(f"To run the browser tests, {HOW_TO_GET_IT}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def lab(browser, tmp_path_factory):
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def lesson(request, browser, lab):
+    """A lesson, run from top to bottom."""
+    page = Page(browser, lab, request.param)
+    page.name = request.param
+    yield page
+    page.close()
+
+
+def notebook_of(name):
+    return read(ROOT / "notebooks" / name)
+
+
+def kind(control):
+    return control.evaluate("node => node.getAttribute('role') || {SELECT: 'combobox'}[node.tagName] || node.type")
+
+
+def test_a_lesson_runs_without_an_error(lesson):
+    assert lesson.errors == []
+    for kind_of_output in ("error", "stderr"):
+        found = lesson.page.locator(f'[data-mime-type="application/vnd.jupyter.{kind_of_output}"]')
+        assert found.count() == 0, found.first.inner_text()
+    counts = lesson.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets"
+        ".filter(cell => cell.model.type === 'code').map(cell => cell.model.executionCount)"
+    )
+    assert counts == list(range(1, len(counts) + 1))
+    assert "Error displaying widget" not in lesson.page.locator(".jp-Notebook").inner_text()
+
+
+def test_every_explore_is_there(lesson):
+    expected = sum("\nexplore(" in f"\n{cell.source}" for cell in code_cells(notebook_of(lesson.name)))
+    assert len(lesson.explores()) == expected >= 1
+
+
+def test_every_control_moves_the_result_and_back_without_flicker(lesson):
+    for explore in lesson.explores():
+        for control in explore.controls():
+            there, back = MOVES[kind(control)]
+            start = explore.settled()
+            if kind(control) == "slider":
+                low, now, high = (float(control.get_attribute(f"aria-value{end}")) for end in ("min", "now", "max"))
+                there, back = (there, back) if now - low < high - now else (back, there)
+            explore.cell.scroll_into_view_if_needed()
+            explore.watch()
+            explore.press(control, there, before=start)
+            for _ in range(3):
+                lesson.page.keyboard.press(there)
+            moved = explore.settled()
+            assert moved != start
+            for _ in range(4 if kind(control) == "slider" else 0):
+                lesson.page.keyboard.press(back)
+            if kind(control) == "combobox":
+                control.select_option(index=1)
+            elif kind(control) == "checkbox":
+                control.press(back)
+            end = explore.settled()
+            heights, empty, frames = explore.watched()
+            if kind(control) == "slider":
+                assert end == start
+            assert frames > 10
+            assert empty == 0, f"{empty} of {frames} frames without a result"
+            assert len(heights) == 1, f"the page jumps: heights {heights}"
+    assert lesson.errors == []
+
+
+def test_a_quick_drag_ends_on_its_last_value(lesson):
+    for explore in lesson.explores():
+        for handle in explore.cell.locator(".noUi-handle").all()[:1]:
+            explore.cell.scroll_into_view_if_needed()
+            handle.scroll_into_view_if_needed()
+            track = handle.locator("xpath=ancestor::*[contains(@class, 'noUi-base')]").bounding_box()
+            box = handle.bounding_box()
+            y = box["y"] + box["height"] / 2
+            mouse = lesson.page.mouse
+            mouse.move(box["x"] + box["width"] / 2, y)
+            mouse.down()
+            for share in (0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.35, 0.65, 0.4, 0.6):
+                mouse.move(track["x"] + share * track["width"], y, steps=5)
+            mouse.up()
+            after_drag = explore.settled()
+            # One step away and back again is calculated afresh for the value that the handle shows.
+            explore.press(handle, "ArrowRight", before=after_drag)
+            lesson.page.keyboard.press("ArrowLeft")
+            assert explore.settled() == after_drag
+
+
+def test_every_control_has_a_name_and_is_reached_by_tab(lesson):
+    for explore in lesson.explores():
+        labels = explore.cell.locator(".widget-label").all()
+        for label in labels:
+            assert label.evaluate("node => node.scrollWidth <= node.clientWidth"), f"{label.inner_text()} is cut"
+        for handle in explore.cell.locator(".noUi-handle").all():
+            assert handle.get_attribute("aria-label") in [label.inner_text() for label in labels]
+            readout = handle.locator("xpath=ancestor::*[contains(@class, 'widget-slider')]").locator(".widget-readout")
+            assert handle.get_attribute("aria-valuetext") == readout.inner_text()
+        controls = explore.controls()
+        controls[0].focus()
+        reached = set()
+        for _ in range(3 * len(controls)):
+            place = "() => [...document.querySelectorAll('.widget-vbox *')].indexOf(document.activeElement)"
+            reached.add(lesson.page.evaluate(place))
+            lesson.page.keyboard.press("Tab")
+        places = "(node) => [...document.querySelectorAll('.widget-vbox *')].indexOf(node)"
+        assert {control.evaluate(places) for control in controls} <= reached
+
+
+def serious(page, theme):
+    """What axe-core finds in our outputs that is serious or worse. JupyterLab's own frame is not ours."""
+    found = Axe().run(page, context=".jp-OutputArea-output", options={"resultTypes": ["violations"]})
+    return [
+        f"{theme}: {violation['id']}: {node['html'][:200]}"
+        for violation in found.response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+
+
+def test_axe_has_no_serious_finding(lesson):
+    assert serious(lesson.page, "light") == []
+
+
+def test_every_picture_is_described(lesson):
+    pictures = lesson.page.locator(".jp-RenderedImage img")
+    assert all(alt.startswith("Figure:") for alt in pictures.evaluate_all("all => all.map(one => one.alt)"))
+
+
+CONTRAST = """() => {
+    const parse = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => {
+        const part = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+    };
+    const ground = node => {
+        for (; node; node = node.parentElement) {
+            const colour = parse(getComputedStyle(node).backgroundColor);
+            if (colour.length === 3 || colour[3] > 0.5) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const poor = [];
+    let texts = 0;
+    for (const part of document.querySelectorAll('.jp-OutputArea-output, .jp-RenderedMarkdown')) {
+        const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+        for (let text; (text = walker.nextNode()); ) {
+            const node = text.parentElement;
+            if (!text.textContent.trim() || !node.offsetParent || node.closest('mjx-container')) continue;
+            texts += 1;
+            const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))].sort((x, y) => y - x);
+            const ratio = (a + 0.05) / (b + 0.05);
+            if (ratio < 4.5) poor.push(`${ratio.toFixed(2)} ${text.textContent.trim().slice(0, 40)}`);
+        }
+    }
+    return [texts, poor];
+}"""
+
+
+def test_all_text_has_enough_contrast_in_both_themes(browser, lab, tmp_path):
+    lesson = Page(browser, lab, "02_softmax.ipynb")
+    pictures = []
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        lesson.command("apputils:change-theme", theme=theme)
+        lesson.page.wait_for_function(f"() => document.body.dataset.jpThemeName === {theme!r}")
+        lesson.page.wait_for_timeout(300)
+        texts, poor = lesson.page.evaluate(CONTRAST)
+        assert texts > 300
+        assert poor == []
+        assert serious(lesson.page, theme) == []
+        pictures.append(lesson.page.screenshot(path=tmp_path / f"{theme}.png"))
+    assert pictures[0] != pictures[1]
+    lesson.close()
+
+
+def shown_without_running(page, name):
+    """The tables, pictures and lines in place of sliders that a reader sees, and those that are stored."""
+    stored = [output.get("data", {}) for _, output in outputs(notebook_of(name))]
+    expected = (
+        sum("<table" in data.get("text/html", "") for data in stored),
+        sum("image/png" in data for data in stored),
+        sum("Run this cell" in data.get("text/plain", "") for data in stored),
+    )
+    seen = (
+        page.locator(".jp-OutputArea-output table caption").count(),
+        page.locator(".jp-OutputArea-output img").evaluate_all("all => all.filter(one => one.naturalWidth > 0).length"),
+        page.locator(".jp-OutputArea-output", has_text="Run this cell").count(),
+    )
+    return seen, expected
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("name", ["02_softmax.ipynb", "03_context_vectors.ipynb"])
+def test_a_lesson_shows_its_results_before_it_is_run(browser, lab, name, trusted):
+    if trusted:
+        lab.trust(name)
+    lesson = Page(browser, lab, name, run=False)
+    of_cells = lesson.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets"
+        ".filter(cell => cell.model.type === 'code').map(cell => cell.model.trusted)"
+    )
+    assert set(of_cells) == {trusted}
+    seen, expected = shown_without_running(lesson.page, name)
+    assert seen == expected
+    assert min(expected) > 0
+    table = lesson.page.locator(".jp-OutputArea-output table td[style*=background]").first
+    assert table.evaluate("node => getComputedStyle(node).backgroundColor") != "rgba(0, 0, 0, 0)"
+    assert "Error displaying widget" not in lesson.page.locator(".jp-Notebook").inner_text()
+    assert lesson.errors == []
+    lesson.close()
+
+
+def test_a_cell_run_again_has_one_set_of_sliders_that_work(browser, lab):
+    lesson = Page(browser, lab, NAMES[0])
+    lesson.command("notebook:run-all-cells")
+    lesson.page.wait_for_timeout(500)
+    (explore,) = lesson.explores()
+    assert explore.cell.locator(".widget-slider").count() == 1
+    explore.press(explore.controls()[0], "ArrowRight")
+    assert lesson.errors == []
+    lesson.close()
+
+
+def test_notebook_7_runs_a_lesson(browser, tmp_path):
+    server = Lab(tmp_path, app="notebook")
+    try:
+        lesson = Page(browser, server, "03_context_vectors.ipynb", path="notebooks", run=False)
+        own = list(lesson.errors)  # of Notebook itself: 7.6 reports one before anything has run
+        lesson.command("notebook:run-all-cells")
+        lesson.page.wait_for_selector(".widget-vbox .noUi-handle")
+        lesson.page.wait_for_timeout(1000)
+        (explore,) = lesson.explores()
+        for control in explore.controls():
+            explore.press(control, MOVES[kind(control)][0])
+        assert lesson.page.locator('[data-mime-type="application/vnd.jupyter.error"]').count() == 0
+        assert lesson.errors == own
+        lesson.close()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder of all lessons as HTML, from their stored outputs."""
+    folder = tmp_path_factory.mktemp("html")
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(folder), *map(str, LESSONS)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_html_with_the_network_off_everything_is_shown(browser, exported, name):
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto((exported / name.replace(".ipynb", ".html")).as_uri())
+    stored = [output.get("data", {}) for _, output in outputs(notebook_of(name))]
+    assert page.locator("table caption").count() == sum("<caption" in data.get("text/html", "") for data in stored)
+    pictures = page.locator(".jp-RenderedImage img").evaluate_all("all => all.map(one => one.naturalWidth > 0)")
+    assert pictures == [True] * sum("image/png" in data for data in stored)
+    for cell in page.locator("td[style*=background]").all()[:1]:
+        assert cell.evaluate("node => getComputedStyle(node).backgroundColor") != "rgba(0, 0, 0, 0)"
+    context.close()
