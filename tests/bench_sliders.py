@@ -186,7 +186,7 @@ def measure(page, cell):
         cell.evaluate(PRESS)
         page.keyboard.press("ArrowRight")
         times.append(page.evaluate("() => window.answer_"))
-        page.wait_for_timeout(60)
+        page.wait_for_timeout(200)  # as a person would, who looks between two presses
     page.evaluate(WATCH)
     for _ in range(PRESSES // 3):
         page.keyboard.press("ArrowLeft")
