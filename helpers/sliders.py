@@ -34,20 +34,23 @@ from .heatmap import Heatmap
 # description in the text below it ("*Figure: ...*"). It serves the page for as long as that is open.
 _NAMES = """
 if (!window.attentionNames) {
+  const set = (node, attribute, value) => {  // to set even the same value again would cost time at each move
+    if (node.getAttribute(attribute) !== value) node.setAttribute(attribute, value);
+  };
   const name = () => {
     for (const slider of document.querySelectorAll(".widget-slider")) {
       const label = slider.querySelector(".widget-label").textContent;
       const readout = slider.querySelector(".widget-readout");
-      readout.setAttribute("role", "textbox");
-      readout.setAttribute("aria-label", `${label}, to type a value`);
+      set(readout, "role", "textbox");
+      set(readout, "aria-label", `${label}, to type a value`);
       for (const handle of slider.querySelectorAll(".noUi-handle")) {
-        handle.setAttribute("aria-label", label);
-        handle.setAttribute("aria-valuetext", readout.textContent);
+        set(handle, "aria-label", label);
+        set(handle, "aria-valuetext", readout.textContent);
       }
     }
     const fields = ".noUi-handle, .widget-readout, .jupyter-widgets select, .jupyter-widgets input";
     for (const field of document.querySelectorAll(fields)) {
-      field.setAttribute("data-lm-suppress-shortcuts", "true");
+      set(field, "data-lm-suppress-shortcuts", "true");
     }
     for (const picture of document.querySelectorAll(".jp-RenderedImage img:not([alt])")) {
       const texts = picture.closest(".jp-Cell")?.nextElementSibling?.querySelectorAll("em") ?? [];

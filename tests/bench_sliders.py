@@ -25,10 +25,10 @@ SIZES = (6, 12, 24, 48, 128, 512)
 SETUP = """
 import json, sys, time
 sys.path.insert(0, "..")
+from helpers import INPUTS, TOKENS, explore, heatmap
 import matplotlib.pyplot as plt
 import torch
 from ipywidgets import interact
-from helpers import INPUTS, TOKENS, explore, heatmap
 from helpers.sliders import Explorer
 
 spent = {}  # seconds in the kernel per move, by name
