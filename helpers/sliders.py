@@ -150,11 +150,12 @@ class Explorer:
         values = {name: control.value for name, control in self.controls.items()}
         given = {"figure": self._canvas.empty()} if self._canvas else {}
         with _new_figures() as new_figures, capture_output() as captured:
+            returned, error, figures = None, None, []
             try:
-                returned, error = self.function(**given, **values), None
+                returned = self.function(**given, **values)
+                figures = [*self._drawn(), *_figures_of(returned), *new_figures()]
             except (Exception, SystemExit) as raised:  # SystemExit would end the kernel
-                returned, error = None, raised
-            figures = [*self._drawn(), *_figures_of(returned), *new_figures()]
+                error = raised
         texts = [text.rstrip("\n") for text in (captured.stdout, captured.stderr) if text]
         parts = [_format(text) for text in texts] + [(output.data, output.metadata) for output in captured.outputs]
         try:

@@ -131,9 +131,9 @@ def cells():
         yield (
             f"I{size}",
             f"def interact_{size}(step=0):\n"
-            f"    figure, ax = plt.subplots()\n"
-            f"    ax.imshow(torch.softmax(base_{size} * (0.2 + step / 20), dim=-1), cmap='cividis')\n"
-            f"    ax.set(xlabel='key', ylabel='query', title=f'step {{step}}')\n"
+            f"    figure, ax = plt.subplots(layout='constrained')\n"
+            f"    weights = torch.softmax(base_{size} * (0.2 + step / 20), dim=-1)\n"
+            f"    heatmap(weights, title=f'step {{step}}').plot(ax)\n"
             f"    plt.show()\n"
             f"interact(timed('I{size}', interact_{size}), step=moves);None",
         )
@@ -256,7 +256,7 @@ def report(results, spent, version):
         times, blank = results[name]
         share = statistics.median(kernel[name])
         print(f"| {what} | {middle[name]:.0f} | {p95(times):.0f} | {share:.1f} | {blank} | {ratio} |")
-    print("\n| T | heatmap in `explore` | of it in the kernel | `interact` with `imshow` |")
+    print("\n| T | heatmap in `explore` | of it in the kernel | the same as a picture, `interact` |")
     print("|--:|--:|--:|--:|")
     for size in SIZES:
         share = statistics.median(kernel[f"T{size}"])

@@ -267,6 +267,18 @@ def test_a_function_that_never_settles_does_not_hang(page, move):
     assert int(page.text()) < 100
 
 
+def test_a_figure_that_cannot_be_drawn_is_one_line_too(page, move):
+    def f(figure, n=1):
+        figure.subplots().set_title("$\\frac{$" if n == 2 else "fine")
+
+    explore(f, n=(0, 5))
+    move("n", 2)
+    assert page.text().startswith("With n = 2: ")
+    assert "\n" not in page.text()
+    move("n", 3)
+    assert page.text() == "Figure. fine"
+
+
 def test_leaving_python_does_not_end_the_kernel(page, move):
     explore(lambda n=1: sys.exit() if n == 2 else f"{n}", n=(0, 5))
     move("n", 2)
