@@ -8,7 +8,6 @@ nobody reads a table, so the same object becomes one picture with a summary in w
 import base64
 import functools
 import html
-import io
 import math
 import operator
 import reprlib
@@ -18,11 +17,11 @@ from numbers import Integral, Real
 import matplotlib
 import numpy as np
 import torch
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.image import imsave
 from matplotlib.ticker import MaxNLocator
 from wcwidth import wcswidth
+
+from .figures import png
 
 MOST_TOKENS = 40  # a longer side is drawn as a picture
 
@@ -143,8 +142,6 @@ class Heatmap:
         figure = _figures.pop(kind, None)
         if figure is None:
             figure = self.plot().figure
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
         _figures[kind] = figure
         while len(_figures) > _KEPT_FIGURES:
             del _figures[next(iter(_figures))]
@@ -152,12 +149,7 @@ class Heatmap:
         ax.images[0].set_data(np.ma.masked_invalid(self.matrix.astype(float)))
         ax.images[0].set_clim(self.low, self.high)
         ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
-        ax._autotitlepos = False  # or each drawing measures all ticks, to see whether they are in the title's way
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        buffer = io.BytesIO()
-        imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
-        return base64.b64encode(buffer.getvalue()).decode()
+        return base64.b64encode(png(figure)).decode()
 
     def _headline(self):
         what = f"{self.axes[0]} (row){' to' if self.axes == _ATTENTION else ','} {self.axes[1]} (column)"

@@ -8,25 +8,19 @@ import base64
 import contextlib
 import html
 import inspect
-import io
 import math
 import reprlib
 import sys
 import traceback
-import weakref
 from decimal import Decimal
 
 import ipywidgets
-import numpy as np
 from IPython import get_ipython
 from IPython.core.formatters import DisplayFormatter
 from IPython.display import display
 from IPython.utils.capture import capture_output
-from matplotlib.artist import Artist
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.image import imsave
 
+from .figures import Canvas, describe, figures_of, new_figures, png
 from .heatmap import Heatmap
 
 # What JupyterLab leaves out for people who use a keyboard or a screen reader: the name and the shown value of a slider;
@@ -58,11 +52,22 @@ if (!window.attentionNames) {
       picture.alt = description?.textContent ?? "Figure, described in the text around it";
     }
   };
-  window.attentionNames = new MutationObserver(name);
+  let waiting = false;  // a tenth of a second later, so that it takes no time between a key and the screen
+  const later = () => {
+    if (waiting) return;
+    waiting = true;
+    setTimeout(() => { waiting = false; name(); }, 100);
+  };
+  window.attentionNames = new MutationObserver(later);
   window.attentionNames.observe(document.body, { childList: true, subtree: true, characterData: true });
   name();
 }
 """
+# Two waits less between a key and the screen: the kernel need not repeat to the browser each value that it is told
+# (which other views of the same page would need), and its thread that sends gets its turn sooner than after 5 ms.
+ipywidgets.widgets.widget.JUPYTER_WIDGETS_ECHO = False
+sys.setswitchinterval(0.0005)
+
 _ERROR = "background-color: rgb(255, 214, 214); color: rgb(0, 0, 0); padding: 4px;"
 _MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
 
@@ -100,7 +105,7 @@ class Explorer:
         self.function = function
         self.controls = {}
         self._own = []  # the widgets that are not the caller's
-        self._canvas = _Canvas() if "figure" in _parameters(function) and "figure" not in sliders else None
+        self._canvas = Canvas() if "figure" in _parameters(function) and "figure" not in sliders else None
         self._output = None
         self._updating = self._moved = False
         try:
@@ -149,11 +154,11 @@ class Explorer:
         """The function's result for the present values: a dictionary from MIME type to data, and one of metadata."""
         values = {name: control.value for name, control in self.controls.items()}
         given = {"figure": self._canvas.empty()} if self._canvas else {}
-        with _new_figures() as new_figures, capture_output() as captured:
+        with new_figures() as shown_figures, capture_output() as captured:
             returned, error, figures = None, None, []
             try:
                 returned = self.function(**given, **values)
-                figures = [*self._drawn(), *_figures_of(returned), *new_figures()]
+                figures = [*self._drawn(), *figures_of(returned), *shown_figures()]
             except (Exception, SystemExit) as raised:  # SystemExit would end the kernel
                 error = raised
         texts = [text.rstrip("\n") for text in (captured.stdout, captured.stderr) if text]
@@ -161,7 +166,7 @@ class Explorer:
         try:
             if error is not None:
                 raise error
-            if returned is not None and not _figures_of(returned):
+            if returned is not None and not figures_of(returned):
                 parts.append(_format(returned))
             parts += [(_picture(figure), {}) for figure in dict.fromkeys(figures)]
             if not parts:
@@ -333,110 +338,11 @@ def _range(control):
     return ""
 
 
-# Figures
-
-
-class _Canvas:
-    """One figure for all drawings of an explorer. Each arrangement of axes is laid out once: nothing jumps then."""
-
-    def __init__(self):
-        self.figure = Figure(figsize=(7.2, 4.0))
-        self._places = {}
-
-    def empty(self):
-        self.figure.clear()
-        return self.figure
-
-    def finish(self):
-        """The figure, laid out so that nothing jumps from one drawing to the next."""
-        axes = self.figure.axes
-        arrangement = tuple(spec and spec.get_geometry() for spec in (ax.get_subplotspec() for ax in axes))
-        if arrangement not in self._places:
-            self.figure.set_layout_engine("constrained")
-            self.figure.draw_without_rendering()
-            self._places[arrangement] = [ax.get_position() for ax in axes]
-        for ax, place in zip(axes, self._places[arrangement], strict=True):
-            ax.set_position(place)
-        _settle_layout(self.figure)
-        return self.figure
-
-
-_settled = weakref.WeakSet()  # the figures whose layout is settled
-
-
-def _settle_layout(figure):
-    """Keep the layout of the last drawing: to work it out takes as long as to draw."""
-    figure.set_layout_engine("none")
-    for ax in figure.axes:
-        ax._autotitlepos = False  # or each drawing measures all ticks, to see whether they are in the title's way
-    _settled.add(figure)
-
-
-def _pyplot():
-    """pyplot where somebody has imported it: explore itself does without."""
-    return sys.modules.get("matplotlib.pyplot")
-
-
-@contextlib.contextmanager
-def _new_figures():
-    """Within it, tells which pyplot figures are new; afterwards closes them, or they would pile up in pyplot."""
-    before = set(_pyplot().get_fignums()) if _pyplot() else set()
-
-    def new():
-        numbers = [number for number in _pyplot().get_fignums() if number not in before] if _pyplot() else []
-        return [_pyplot().figure(number) for number in numbers]
-
-    try:
-        yield new
-    finally:
-        for figure in new():
-            _pyplot().close(figure)
-
-
-def _figures_of(returned):
-    """The figures in what a function returned: a figure, something drawn in one, or a collection of these alone."""
-    if isinstance(returned, Artist):
-        figure = returned.get_figure(root=True)
-        return [figure] if figure is not None else []
-    if isinstance(returned, np.ndarray) and returned.dtype == object:
-        returned = returned.ravel().tolist()
-    if isinstance(returned, (list, tuple)) and returned:
-        found = [_figures_of(part) for part in returned]
-        return [figure for figures in found for figure in figures] if all(found) else []
-    return []
-
-
-def _png(figure):
-    """The figure as PNG in its full size, so that the page never changes its height; fast rather than small."""
-    if _pyplot():
-        _pyplot().close(figure)  # or the end of the cell would show it a second time
-    if figure.get_layout_engine() is None:
-        figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
-    canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
-    if figure in _settled:
-        _settle_layout(figure)  # again, since a new title undoes a part of it
-    canvas.draw()
-    if figure not in _settled:
-        _settle_layout(figure)
-    buffer = io.BytesIO()
-    imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
-    return buffer.getvalue()
-
-
-def _describe(figure):
-    """The figure in one line: the title and the names of the axes of each of its parts."""
-    parts = []
-    for ax in figure.axes:
-        names = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
-        parts.append(": ".join(filter(None, (ax.get_title(), names))))
-    return "Figure. " + "; ".join(filter(None, [figure.get_suptitle(), *parts]))
-
-
 # What is shown
 
 
 def _picture(figure):
-    return {"image/png": base64.b64encode(_png(figure)).decode(), "text/plain": _describe(figure)}
+    return {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": describe(figure)}
 
 
 def _format(shown):
