@@ -33,6 +33,17 @@ SETTINGS = {
 }
 
 
+# The kernel answers in order: when it has told about itself, whatever was sent before has been done. Twice, because the
+# sliders keep back what changes while they wait, and send it after the first answer.
+_ANSWERED = """async () => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    for (let time = 0; time < 2; time += 1) {
+        await kernel.requestKernelInfo();
+        await new Promise(shown => requestAnimationFrame(() => requestAnimationFrame(shown)));
+    }
+}"""
+
+
 def chromium():
     """The path of a Chromium, or None: $CHROMIUM, one on the PATH, or the one that Playwright has installed."""
     found = [os.environ.get("CHROMIUM"), *map(shutil.which, NAMES)]
@@ -160,17 +171,13 @@ class Explore:
         raise AssertionError(f"{key} on {control.get_attribute('aria-label')} changed nothing in 10 s")
 
     def settled(self):
-        """The result once it has stayed the same for a while and the kernel has nothing more to do."""
+        """The result once the kernel has answered all that was sent to it, and the page has nothing more to show."""
         last = None
-        while (now := self.shown()) != last or self._busy():
+        while (now := self.shown()) != last:
             last = now
-            self.page.wait_for_timeout(150)
+            self.page.evaluate(_ANSWERED)
+            self.page.wait_for_timeout(100)
         return now
-
-    def _busy(self):
-        return self.page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status !== 'idle'"
-        )
 
     def watch(self):
         """From now on note in each frame the height of the result, and whether anything is in it."""

@@ -255,6 +255,42 @@ def test_a_cell_run_again_has_one_set_of_sliders_that_work(browser, lab):
     lesson.close()
 
 
+def test_an_exercise_answers_what_is_typed(browser, lab):
+    page = Page(browser, lab, "03_context_vectors.ipynb")
+    ids = [cell.id for cell in notebook_of("03_context_vectors.ipynb").cells]
+    cells = page.page.locator(".jp-Notebook .jp-Cell")
+    answer, check = (cells.nth(ids.index(f"exercise-context-{part}")) for part in ("answer", "check"))
+
+    def verdict_on(code):
+        answer.locator(".cm-content").click()
+        page.page.keyboard.press("Control+a")
+        page.page.keyboard.type(code)
+        page.page.keyboard.press("Shift+Enter")
+        check.locator(".cm-content").click()
+        before = check.locator(".jp-InputPrompt").inner_text()
+        page.page.keyboard.press("Shift+Enter")
+        page.page.wait_for_function(
+            "([cell, before]) => /[0-9]/.test(cell.innerText) && cell.innerText !== before",
+            arg=[check.locator(".jp-InputPrompt").element_handle(), before],
+        )
+        return check.locator(".jp-OutputArea")
+
+    try:
+        check.locator(".jp-OutputArea", has_text="no answer yet").wait_for()
+        mean = "values.mean(dim=-2, keepdim=True).expand(*weights.shape[:-1], -1)"
+        wrong = verdict_on(f"def my_context(weights, values): return {mean}")
+        assert "Every token gets the mean of all values." in wrong.inner_text()
+        assert wrong.locator("table caption").all_inner_texts()[:2] == [
+            "Expected: row (row), column (column)",
+            "Yours: row (row), column (column)",
+        ]
+        right = verdict_on("def my_context(weights, values): return weights @ values")
+        assert right.inner_text().startswith("✓ context: right for all")
+        assert page.errors == []
+    finally:
+        page.close()
+
+
 def test_notebook_7_runs_a_lesson(browser, tmp_path):
     server = Lab(tmp_path, app="notebook")
     try:

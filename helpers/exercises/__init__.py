@@ -1,0 +1,5 @@
+"""Exercises that answer: one module per lesson.
+
+A lesson imports its own as `exercise`; each exercise in it has `check(answer)`, `hint()` and `solution()`, and
+`exercise.progress()` counts those that are solved. What an exercise is made of: `exercise.py`.
+"""

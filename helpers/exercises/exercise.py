@@ -1,0 +1,433 @@
+"""What an exercise is: `check` judges an answer and says what it shows, `hint` helps, `solution` shows code to read.
+
+There are two kinds. The answer to a `Task` is code, a function or a module class, which is tried on fresh inputs and
+compared with the solution. The answer to a `Question` is a value: a letter, a number, a shape, a tensor.
+
+Both know the solution as code, which is also what `solution` shows, and the known mistakes: for each a sentence, and a
+wrong answer by which it is recognised.
+"""
+
+import contextlib
+import copy
+import dis
+import functools
+import inspect
+import io
+import reprlib
+import sys
+import textwrap
+import time
+import traceback
+import warnings
+
+import torch
+from IPython.display import display
+from torch import nn
+
+from ..heatmap import heatmap
+
+SECONDS = 3.0  # for all inputs of a check together
+_TABLE = 8  # a result with at most so many rows and columns is shown as heatmaps
+_WIDTH = 96  # characters in a line
+_IDLE = {"RESUME", "NOP", "CACHE", "MAKE_CELL", "COPY_FREE_VARS", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 160
+
+
+class Exercise:
+    """What tasks and questions share: a name, hints one after the other, a solution, and whether it is solved."""
+
+    def __init__(self, *, hints):
+        self.name = "?"  # set by `Exercises`
+        self.solved = False
+        self._hints = hints
+        self._given = 0
+
+    def check(self, answer):
+        """Say whether the answer is right, and if not, what it shows. Never raises."""
+        try:
+            text, *tables = self._judge(answer)
+        except KeyboardInterrupt:
+            text, tables = self._not_yet("the check was interrupted before it was done."), []
+        except Exception as error:  # of an answer that behaves like no other
+            text, tables = self._not_yet(f"the check can't make sense of this answer: {_message(error)}"), []
+        print("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="    ") for line in text.splitlines()))
+        for table in tables:
+            display(table)
+
+    def hint(self):
+        """Print the next hint, from a nudge to nearly the answer."""
+        self._given = min(self._given + 1, len(self._hints))
+        hint = f"Hint {self._given} of {len(self._hints)}: {self._hints[self._given - 1]}"
+        print(textwrap.fill(hint, _WIDTH))
+        if self._given == len(self._hints):
+            print(f"That was the last. exercise.{self.name}.solution() shows the solution.")
+
+    def solution(self):
+        """Print the solution, as code to read."""
+        print(self.code())
+
+    def _right(self, remark):
+        self.solved = True
+        return f"✓ {self.name}: {remark}"
+
+    def _not_yet(self, why):
+        return f"{self.name}: not yet. {why[:1].upper()}{why[1:]}"
+
+    def _untouched(self):
+        return f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps."
+
+
+class Task(Exercise):
+    """An exercise whose answer is a function, or a class of modules.
+
+    Args:
+        solution: the right function or class; its source is what `solution` prints, its name that of the answer.
+        cases: for each input a description and the arguments, as a function of a random generator.
+        mistakes: for each known mistake the sentence that names it, and a function or class that makes it.
+        hints: texts.
+        right: what to say when the answer is right.
+        run: how to get the result: a function of the answer and the arguments. For a module it makes one, too.
+        show: the names of the arguments, as a message says them.
+    """
+
+    def __init__(self, solution, *, cases, mistakes, hints, right, show, run=None):
+        super().__init__(hints=hints)
+        self.answer = solution
+        self.mistakes = mistakes
+        self._cases = cases
+        self._remark = right
+        self._show = show
+        self._run = run or (lambda answer, *arguments: answer(*arguments))
+
+    def code(self):
+        """The solution, which defines the answer under the name that the lesson uses."""
+        return textwrap.dedent(inspect.getsource(self.answer)).rstrip()
+
+    def _judge(self, answer):
+        if answer is ... or _is_stub(answer):
+            return [self._untouched()]
+        wanted = "class" if isinstance(self.answer, type) else "function"
+        if not (isinstance(answer, type) if wanted == "class" else callable(answer) and not isinstance(answer, type)):
+            return [self._not_yet(f"check needs your {wanted}, without brackets, but it was given {_kind(answer)}.")]
+        results = self._try(answer)
+        wrong = [result for result in results if result.problem]
+        if not wrong:
+            names = [result.case for result in results]
+            return [self._right(f"right for all {len(names)} inputs ({', '.join(names)}). {self._remark}")]
+        for sentence, mistake in self.mistakes.items():
+            if _same(wrong, self._try(mistake)):
+                return self._explain(_smallest(wrong), sentence)
+        result = _smallest(wrong)
+        return self._explain(result, f"it was tried with {result.case}, and {result.problem}")
+
+    def _try(self, answer):
+        """What the answer gives for each input, beside what it should."""
+        deadline = time.monotonic() + SECONDS
+        results = []
+        for number, (case, make) in enumerate(self._cases.items()):
+            with _aside():
+                arguments = make(torch.Generator().manual_seed(number))
+                expected = self._run(self.answer, *copy.deepcopy(arguments))
+            result = _Result(case, arguments, expected)
+            result.try_out(functools.partial(self._run, answer), deadline)
+            results.append(result)
+            if result.timed_out:
+                break
+        return results
+
+    def _explain(self, result, why):
+        """The verdict, and the input for which the answer is wrong, with what was expected."""
+        lines = [self._not_yet(why), f"This input shows it ({result.case}):"]
+        lines += [f"  {name} = {_write(argument)}" for name, argument in zip(self._show, result.arguments, strict=True)]
+        tables = _tables(result)
+        if not tables and result.error is None and not result.timed_out:
+            lines += [f"Expected: {_write(result.expected)}", f"Yours:    {_write(result.got)}"]
+        return ["\n".join(lines), *tables]
+
+
+class Question(Exercise):
+    """An exercise whose answer is a value.
+
+    Args:
+        solution: a line of code that gives the right answer its name.
+        right: what to say when the answer is right.
+        mistakes: for each known mistake the sentence that names it, and the wrong value, or a function of the answer
+            that tells whether it is this mistake.
+        hints: texts.
+        accept: a function of the answer that tells whether it is right, where more than one answer is.
+        form: what an answer looks like, as in "a letter, one of a, b and c".
+    """
+
+    def __init__(self, solution, *, right, mistakes, hints, form, accept=None):
+        super().__init__(hints=hints)
+        names = {}
+        exec(solution, {"torch": torch}, names)
+        self.answer = list(names.values())[-1]
+        self.mistakes = mistakes
+        self._solution = solution
+        self._remark = right
+        self._form = form
+        self._accept = accept or _is(self.answer)
+
+    def code(self):
+        """The solution, which gives the answer the name that the lesson uses."""
+        return self._solution
+
+    def _judge(self, answer):
+        if answer is ...:
+            return [self._untouched()]
+        if not _alike(answer, self.answer):
+            return [self._not_yet(f"the answer should be {self._form}, but it is {_kind(answer)}.")]
+        if self._accept(answer):
+            return [self._right(self._remark)]
+        for sentence, mistake in self.mistakes.items():
+            if (mistake if callable(mistake) else _is(mistake))(answer):
+                return [self._not_yet(sentence)]
+        return [self._not_yet(f"{_write(answer)} is not it. The answer should be {self._form}.")]
+
+
+class Exercises:
+    """The exercises of a lesson. Each is an attribute under its name, which it learns here; `all` has them by name."""
+
+    def __init__(self, **exercises):
+        self.all = exercises
+        for name, exercise in exercises.items():
+            exercise.name = name
+
+    def __getattr__(self, name):
+        if name in vars(self).get("all", {}):
+            return self.all[name]
+        raise AttributeError(f"this lesson has no exercise {name}; it has: {', '.join(vars(self).get('all', {}))}")
+
+    def __dir__(self):
+        return [*self.all, "progress"]
+
+    def progress(self):
+        """Print how many exercises of this lesson are solved."""
+        solved = [name for name, exercise in self.all.items() if exercise.solved]
+        print(f"{len(solved)} of {len(self.all)} solved so far" + (f": {', '.join(solved)}." if solved else "."))
+        if len(solved) == len(self.all):
+            print("That is all of this lesson. Well done!")
+
+
+# What an answer gives
+
+
+class OutOfTime(BaseException):
+    """Raised in an answer that runs too long. No Exception, so that the answer's own `except` does not catch it."""
+
+
+class _Result:
+    """What an answer gave for one input, and in `problem` what is wrong with it, or None."""
+
+    def __init__(self, case, arguments, expected):
+        self.case = case
+        self.arguments = arguments
+        self.expected = expected
+        self.got = self.error = self.problem = None
+        self.timed_out = False
+
+    def try_out(self, answer, deadline):
+        given = copy.deepcopy(self.arguments)
+        try:
+            with _aside(), _until(deadline):
+                self.got = answer(*given)
+        except OutOfTime:
+            self.timed_out = True
+            self.problem = f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
+        except (Exception, SystemExit) as error:
+            self.error = error
+            self.problem = f"this stopped it: {_message(error)}"
+        else:
+            self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
+            if isinstance(self.got, torch.Tensor):
+                self.got = self.got.detach().clone()
+
+
+def _compare(got, expected):
+    """What is wrong with a result, or None."""
+    if got is None:
+        return "it returned nothing (None). Does it end with return?"
+    if isinstance(expected, bool):
+        if isinstance(got, torch.Tensor) and got.dtype == torch.bool and got.numel() == 1:
+            got = bool(got)
+        if not isinstance(got, bool):
+            return f"it returned {_kind(got)} instead of True or False."
+        return None if got == expected else f"it returned {got} instead of {expected}."
+    if not isinstance(got, torch.Tensor):
+        return f"it returned {_kind(got)} instead of a tensor."
+    if got.shape != expected.shape:
+        return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
+    if got.dtype != expected.dtype:
+        return f"the result is of type {got.dtype} instead of {expected.dtype}."
+    if got.isnan().any() and not expected.isnan().any():
+        return "there is nan (not a number) in the result."
+    try:
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    except AssertionError:
+        return "some numbers of the result are wrong."
+    return None
+
+
+def _changed(before, after):
+    """Whether the answer has changed an argument in place."""
+    for old, new in zip(before, after, strict=True):
+        if isinstance(old, torch.Tensor) and (old.shape != new.shape or not _identical(old, new)):
+            return (
+                "it changed its argument itself, in place, so that whoever called it has lost the old numbers. "
+                "Make a new tensor: x = x - 1 instead of x -= 1."
+            )
+    return None
+
+
+def _identical(old, new):
+    return torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
+
+
+def _same(wrong, mistaken):
+    """Whether a known mistake gives the same as the answer, wherever the answer is wrong."""
+    by_case = {result.case: result for result in mistaken}
+    return all(_equal_results(result, by_case.get(result.case)) for result in wrong)
+
+
+def _equal_results(one, other):
+    if other is None or other.problem is None or one.timed_out or other.timed_out:
+        return False
+    if one.error is not None or other.error is not None:
+        return _message(one.error) == _message(other.error)
+    if one.got is None or other.got is None:
+        return False
+    return type(one.got) is type(other.got) and _compare(one.got, other.got) is None
+
+
+def _smallest(wrong):
+    def size(result):
+        return sum(argument.numel() for argument in result.arguments if isinstance(argument, torch.Tensor))
+
+    return min(wrong, key=size)
+
+
+@contextlib.contextmanager
+def _aside():
+    """Within it, prints and warnings are dropped, and random numbers drawn leave the learner's own as they were."""
+    quiet = io.StringIO()
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            yield
+
+
+# The time limit
+
+
+@contextlib.contextmanager
+def _until(deadline):
+    """Raise OutOfTime in what runs within, once it is later than `deadline`.
+
+    Python looks at the clock before each line of code: that works on every system and in every thread. What it can't
+    stop is a single call that waits outside Python, such as time.sleep; for that there is the kernel's interrupt.
+    """
+    before = sys.gettrace()
+
+    def look(frame, event, argument):
+        if time.monotonic() > deadline:
+            raise OutOfTime
+        return look
+
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+# Words for what was given
+
+
+def _is_stub(answer):
+    """Whether nothing has been written into the function, or into the class's `forward`."""
+    if isinstance(answer, type):
+        return _is_stub(vars(answer).get("forward"))
+    if not inspect.isfunction(answer):
+        return False
+    steps = list(dis.get_instructions(answer))
+    returned = [step.argval for step in steps if step.opname.endswith("CONST")]
+    return all(step.opname in _IDLE for step in steps) and returned == [None]
+
+
+def _kind(value):
+    """A value in a learner's words."""
+    if value is None:
+        return "None (nothing)"
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, nn.Module):
+        return f"a module, {type(value).__name__}"
+    if callable(value):
+        return f"the function {getattr(value, '__name__', type(value).__name__)}"
+    return f"{_write(value)}, which is of type {type(value).__name__}"
+
+
+def _write(value):
+    if isinstance(value, torch.Tensor):
+        text = " ".join(str(value.detach()).split())
+        if len(text) <= 160:
+            return f"{text}, shape {tuple(value.shape)}"
+        return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
+    if inspect.isfunction(value):
+        return f"the function {value.__name__}"
+    text = _short.repr(value)
+    return f"something of type {type(value).__name__}" if " instance at 0x" in text else text
+
+
+def _message(error):
+    try:
+        text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    except Exception:
+        text = type(error).__name__
+    return text if len(text) <= 240 else f"{text[:239]}…"
+
+
+def _tables(result):
+    """Expected and given result as heatmaps, where both are small tables that differ."""
+    both = (result.expected, result.got)
+    if not all(isinstance(table, torch.Tensor) and table.dim() == 2 and table.numel() for table in both):
+        return []
+    if max(*result.expected.shape, *result.got.shape) > _TABLE or torch.equal(*both):
+        return []
+    titles = ("Expected", "Yours")
+    return [heatmap(table, axes=("row", "column"), title=title) for table, title in zip(both, titles, strict=True)]
+
+
+# Values
+
+
+def _numbers(answer):
+    """The numbers of an answer as a tensor, or None if it has none."""
+    with contextlib.suppress(Exception):
+        if not isinstance(answer, (bool, str)):
+            return torch.as_tensor(answer, dtype=torch.float64)
+    return None
+
+
+def _letters(answer):
+    return sorted({letter for letter in answer.lower() if letter.isalpha()})
+
+
+def _alike(answer, right):
+    """Whether an answer is of the kind of the right one: letters, or as many numbers."""
+    if isinstance(right, str):
+        return isinstance(answer, str)
+    given = _numbers(answer)
+    return given is not None and given.shape == _numbers(right).shape
+
+
+def _is(value):
+    """A function that tells whether an answer of the right kind is this value."""
+    if isinstance(value, str):
+        return lambda answer: _letters(answer) == _letters(value)
+    return lambda answer: torch.allclose(_numbers(answer), _numbers(value), rtol=0.005, atol=1e-6)

@@ -1,0 +1,60 @@
+"""Exercises of lesson 00: the notation, and reading a table of weights."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_projection(x, W):
+    return x @ W  # (T, d_in) @ (d_in, d_k) -> (T, d_k)
+
+
+exercise = Exercises(
+    favourite=Question(
+        'my_favourite = "starts"  # the brightest cell in the row of one',
+        form='the name of a token in quotation marks, such as "with"',
+        right="the row of one has its largest share, 0.1896, in the column of starts.",
+        mistakes={
+            "that would be one itself. A token need not like itself best: read its row from left to right.": "one",
+            "journey is the favourite of four rows, but look again at this one: two cells are close.": "journey",
+            "you may have gone down the column of one instead of along its row. A row is a query: read "
+            "it as row attends to column.": "Your",
+        },
+        hints=[
+            "A row is a query. Find the row called one and stay in it.",
+            "Set the slider to a higher sharpness: the largest share of a row then stands out.",
+            "At sharpness 100 a single cell of that row is bright. It is not on the diagonal.",
+        ],
+    ),
+    projection=Task(
+        my_projection,
+        show=("x", "W"),
+        cases={
+            "one token": lambda g: (torch.randn(1, 3, generator=g), torch.randn(3, 2, generator=g)),
+            "five tokens": lambda g: (torch.randn(5, 3, generator=g), torch.randn(3, 2, generator=g)),
+            "square sizes": lambda g: (torch.randn(3, 3, generator=g), torch.randn(3, 3, generator=g)),
+            "a batch": lambda g: (torch.randn(2, 4, 3, generator=g), torch.randn(3, 5, generator=g)),
+            "whole numbers": lambda g: (
+                torch.randint(-5, 5, (4, 3), generator=g),
+                torch.randint(-5, 5, (3, 2), generator=g),
+            ),
+            "float64": lambda g: (
+                torch.randn(2, 3, generator=g).double(),
+                torch.randn(3, 4, generator=g).double(),
+            ),
+            "large numbers": lambda g: (1e4 * torch.randn(2, 3, generator=g), torch.randn(3, 2, generator=g)),
+        },
+        right="A row per token goes in, and a row per token comes out, of another length.",
+        mistakes={
+            "you multiply by W transposed. That is another convention; here vectors are rows, and W stands to "
+            "their right as it is: x W.": lambda x, W: x @ W.transpose(-2, -1),
+            "you multiply in the order W x. Here vectors are rows, with the matrix to their right.": lambda x, W: W @ x,
+            "the sign * multiplies entry by entry. A product of matrices is @.": lambda x, W: x * W,
+        },
+        hints=[
+            "In the table of notation: vectors are rows, and a matrix stands to their right.",
+            "Python's sign for a product of matrices is @.",
+            "The body is one line: return, then x, then the sign, then W.",
+        ],
+    ),
+)

@@ -1,0 +1,137 @@
+"""Exercises of lesson 01: dot-product scores, angle and length."""
+
+import torch
+
+from ..sentence import INPUTS, TOKENS
+from .exercise import Exercises, Question, Task
+
+_PAIRS = {
+    "one query, one key": lambda g: (torch.randn(1, 2, generator=g), torch.randn(1, 2, generator=g)),
+    "two queries, three keys": lambda g: (torch.randn(2, 4, generator=g), torch.randn(3, 4, generator=g)),
+    "square sizes": lambda g: (torch.randn(3, 3, generator=g), torch.randn(3, 3, generator=g)),
+    "whole numbers": lambda g: (
+        torch.randint(-9, 9, (2, 3), generator=g),
+        torch.randint(-9, 9, (4, 3), generator=g),
+    ),
+    "float64": lambda g: (
+        torch.randn(2, 3, generator=g).double(),
+        torch.randn(3, 3, generator=g).double(),
+    ),
+    "large numbers": lambda g: (1e4 * torch.randn(3, 2, generator=g), torch.randn(2, 2, generator=g)),
+    "all negative": lambda g: (-torch.rand(3, 2, generator=g), torch.rand(4, 2, generator=g)),
+    "a batch": lambda g: (torch.randn(2, 3, 4, generator=g), torch.randn(2, 5, 4, generator=g)),
+    "a batch of square tables": lambda g: (torch.randn(3, 3, 3, generator=g), torch.randn(3, 3, 3, generator=g)),
+}
+
+
+def my_scores(queries, keys):
+    return queries @ keys.transpose(-2, -1)  # (..., T, d_k) @ (..., d_k, S) -> (..., T, S)
+
+
+def my_cosines(queries, keys):
+    query_norms = queries.norm(dim=-1, keepdim=True)  # (T, 1)
+    key_norms = keys.norm(dim=-1, keepdim=True)  # (S, 1)
+    return queries @ keys.T / (query_norms * key_norms.T)  # (T, S)
+
+
+def _favourite(query):
+    return TOKENS[(INPUTS.double() @ torch.as_tensor(query, dtype=torch.float64)).argmax()]
+
+
+exercise = Exercises(
+    scores=Task(
+        my_scores,
+        show=("queries", "keys"),
+        cases=_PAIRS,
+        right="Row i, column j holds the dot product of query i and key j.",
+        mistakes={
+            "your table is mirrored: its rows are keys and its columns queries. A row must be a query.": lambda q, k: (
+                k @ q.transpose(-2, -1)
+            ),
+            ".T turns around all dimensions of a batch, not only the last two. .transpose(-2, -1) leaves the batch "
+            "alone.": lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
+            "these are cosines: you have divided by the norms. A score is the dot product itself.": lambda q, k: (
+                torch.nn.functional.normalize(q.double(), dim=-1)
+                @ torch.nn.functional.normalize(k.double(), dim=-1).transpose(-2, -1)
+            ).to(torch.promote_types(q.dtype, k.dtype) if q.is_floating_point() else torch.float32),
+            "the sign * multiplies entry by entry. You need a product of matrices, @.": lambda q, k: q * k,
+            "the keys go in without being transposed. The last dimension of the first factor must meet the first of "
+            "the second, so that d_k is summed over.": lambda q, k: q @ k,
+        },
+        hints=[
+            "The lesson does it for inputs and inputs: what changes if the keys are another table?",
+            "The shapes are (T, d_k) for the queries and (S, d_k) for the keys; the result is (T, S). Which of the two "
+            "must be transposed?",
+            "For a batch, exchange the last two dimensions only: keys.transpose(-2, -1).",
+        ],
+    ),
+    cosines=Task(
+        my_cosines,
+        show=("queries", "keys"),
+        cases={name: make for name, make in _PAIRS.items() if "batch" not in name and "whole" not in name},
+        right="Each score is divided by the norm of its query and by the norm of its key, so only the angle is left.",
+        mistakes={
+            "these are the scores themselves: the lengths are still in them.": lambda q, k: q @ k.T,
+            "you divide by the norms of the keys only. The length of the query is still in.": lambda q, k: (
+                q @ k.T / k.norm(dim=-1)
+            ),
+            "you divide by the norms of the queries only. The length of the key is still in.": lambda q, k: (
+                q @ k.T / q.norm(dim=-1, keepdim=True)
+            ),
+            "norm() without dim is one number for the whole table. Each row needs its own.": lambda q, k: (
+                q @ k.T / (q.norm() * k.norm())
+            ),
+            "norm(dim=0) goes down the columns. The length of a vector is along its row, dim=-1.": lambda q, k: (
+                (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T
+            ),
+            "the square root is missing: a norm is the root of the sum of squares.": lambda q, k: (
+                q @ k.T / ((q**2).sum(dim=-1, keepdim=True) * (k**2).sum(dim=-1))
+            ),
+            "the norms of the keys stand in a column, so row i is divided by the norm of key i. They belong to the "
+            "columns: a row of S numbers.": lambda q, k: (
+                q @ k.T / (q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True))
+            ),
+        },
+        hints=[
+            "The formula of angle and length, solved for the cosine: the dot product divided by both norms.",
+            "norm(dim=-1) gives a length per row. T queries and S keys: one of the two must be a column, (T, 1), the "
+            "other a row, (1, S).",
+            "queries.norm(dim=-1, keepdim=True) is a column, keys.norm(dim=-1) a row; divide queries @ keys.T by both.",
+        ],
+    ),
+    doubled=Question(
+        'my_doubled = "b"',
+        form='a letter, "a", "b" or "c"',
+        right="all scores of that row double, so their order stays. The length of a query decides how much it "
+        "cares, never for whom.",
+        mistakes={
+            "that would need another order of the scores in its row, and each of them is doubled.": "a",
+            "a key twice as long would collect higher scores in its column. Here it is the query that grows: its "
+            "row.": "c",
+        },
+        hints=[
+            "Only one row of the table changes. What happens to each of its six numbers?",
+            "The score is query · key. Doubling the query multiplies every score of the row by the same number.",
+        ],
+    ),
+    query=Question(
+        "my_query = torch.tensor([-1.0, -0.5, -1.0])  # away from all: the shortest vector loses least",
+        form="a tensor of three numbers, such as torch.tensor([1.0, 0.0, -1.0])",
+        accept=lambda query: torch.isfinite(torch.as_tensor(query)).all() and _favourite(query) == "with",
+        right="of all six, with has the highest score. Where all scores are negative, the shortest vector often wins.",
+        mistakes={
+            "a vector that is not finite has no scores.": lambda q: not torch.isfinite(torch.as_tensor(q)).all(),
+            "with's own vector does not do it: journey points nearly the same way and is longer, so it scores "
+            "higher.": lambda q: torch.allclose(torch.as_tensor(q, dtype=torch.float32), INPUTS[3], atol=1e-4),
+            "with all three numbers 0 or above it can't be done: journey has larger numbers than with in every "
+            "place, and so the higher score.": lambda q: bool((torch.as_tensor(q) >= 0).all()),
+            "another token than with has the highest score. print(inputs @ my_query) shows all six.": lambda q: True,
+        },
+        hints=[
+            "Compare the numbers of with and of journey. What would a negative number in the query do?",
+            "If the query points away from all six, every score is negative, and the highest is the one nearest to 0.",
+            "Start from torch.tensor([-1.0, -1.0, -1.0]) and look at inputs @ my_query: with and one are close. Which "
+            "number of one is large? Make that place cost it more than with.",
+        ],
+    ),
+)

@@ -1,0 +1,186 @@
+"""Exercises of lesson 02: softmax, its axis, and the temperature."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+_SCORES = {
+    "one query, two keys": lambda g: (torch.tensor([[1.0, 2.0]]),),
+    "two queries, three keys": lambda g: (torch.randn(2, 3, generator=g),),
+    "three queries, one key": lambda g: (torch.randn(3, 1, generator=g),),
+    "a single row of scores": lambda g: (torch.randn(4, generator=g),),
+    "square scores": lambda g: (torch.randn(4, 4, generator=g),),
+    "a batch": lambda g: (torch.randn(2, 3, 4, generator=g),),
+    "large scores": lambda g: (torch.tensor([[1000.0, 999.0, 0.0], [88.5, 88.5, 0.0]]),),
+    "very negative scores": lambda g: (torch.tensor([[-104.0, -105.0], [-1000.0, -1001.0]]),),
+    "rows of very different size": lambda g: (torch.tensor([[500.0, 501.0, 499.0], [-1.0, 0.0, 1.0]]),),
+    "float64": lambda g: (torch.randn(2, 3, generator=g).double(),),
+}
+
+
+def my_softmax(scores):
+    largest = scores.amax(dim=-1, keepdim=True)  # (..., 1): a maximum per query
+    exponentials = torch.exp(scores - largest)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+def my_softmax_at(scores, temperature):
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+def is_distribution(weights):
+    sums = weights.sum(dim=-1)  # one per query
+    return bool((weights >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-4))
+
+
+def _hot(make, temperature):
+    return lambda g: (*make(g), temperature)
+
+
+def _weights(g, *shape):
+    return torch.softmax(torch.randn(*shape, generator=g), dim=-1)
+
+
+exercise = Exercises(
+    softmax=Task(
+        my_softmax,
+        show=("scores",),
+        cases=_SCORES,
+        right="Each query has a distribution of its own, and no score is too large.",
+        mistakes={
+            "it is the naive version: exp overflows for large scores, or becomes 0 for very negative ones. Subtract "
+            "the largest score of each row first.": lambda s: s.exp() / s.exp().sum(dim=-1, keepdim=True),
+            "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, "
+            "dim=-1.": lambda s: torch.softmax(s, dim=0),
+            "all weights together sum to 1. Each query divides its own attention: sum along the key axis "
+            "only.": lambda s: torch.softmax(s.flatten(), dim=0).reshape(s.shape),
+            "you subtract one maximum for the whole table. In a row of much smaller scores all exponentials are then "
+            "0. Each row needs its own maximum: amax(dim=-1, keepdim=True).": lambda s: (
+                (s - s.max()).exp() / (s - s.max()).exp().sum(dim=-1, keepdim=True)
+            ),
+            "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum of "
+            "another query: keepdim=True.": lambda s: (
+                (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum(dim=-1)
+            ),
+            "the exponential is missing: that divides by the sum, which breaks on negative scores.": lambda s: (
+                s / s.sum(dim=-1, keepdim=True)
+            ),
+            "the last step is missing: exponentials alone do not sum to 1.": lambda s: (
+                s - s.amax(dim=-1, keepdim=True)
+            ).exp(),
+            "that is log_softmax, the logarithm of the weights.": lambda s: torch.log_softmax(s, dim=-1),
+        },
+        hints=[
+            "Three steps: subtract the largest score, exp, divide by the sum.",
+            "Both the maximum and the sum are per query, along the last dimension.",
+            "scores.amax(dim=-1, keepdim=True) is a column of maxima; use keepdim=True in the sum as well.",
+        ],
+    ),
+    temperature=Task(
+        my_softmax_at,
+        show=("scores", "temperature"),
+        cases={
+            "one row, temperature 2": lambda g: (torch.tensor([[1.0, 2.0]]), 2.0),
+            "temperature 1": _hot(_SCORES["two queries, three keys"], 1.0),
+            "cold, 0.1": _hot(_SCORES["square scores"], 0.1),
+            "very cold, 0.001": _hot(_SCORES["two queries, three keys"], 0.001),
+            "hot, 50": _hot(_SCORES["a batch"], 50.0),
+            "large scores": _hot(_SCORES["large scores"], 10.0),
+            "a single row of scores": _hot(_SCORES["a single row of scores"], 0.5),
+            "float64": _hot(_SCORES["float64"], 3.0),
+        },
+        right="Cold makes a row decided, hot makes it even.",
+        mistakes={
+            "you multiply by the temperature. Then hot makes the weights decided: it must divide.": lambda s, t: (
+                torch.softmax(s * t, dim=-1)
+            ),
+            "you divide after softmax. The rows no longer sum to 1: the scores are what is divided.": lambda s, t: (
+                torch.softmax(s, dim=-1) / t
+            ),
+            "the temperature has no effect: it is not used, or added to all scores, which softmax ignores. It must "
+            "divide them.": lambda s, t: torch.softmax(s - t, dim=-1),
+            "each column sums to 1: softmax must run along the key axis, dim=-1.": lambda s, t: torch.softmax(
+                s / t, dim=0
+            ),
+            "it works until exp overflows: use torch.softmax, which subtracts the maximum first.": lambda s, t: (
+                (s / t).exp() / (s / t).exp().sum(dim=-1, keepdim=True)
+            ),
+        },
+        hints=[
+            "The temperature changes the scores, before softmax.",
+            "In the table of notation of lesson 00: the temperature divides the scores.",
+            "torch.softmax(..., dim=-1) of the scores divided by the temperature.",
+        ],
+    ),
+    detector=Task(
+        is_distribution,
+        show=("weights",),
+        cases={
+            "right weights": lambda g: (_weights(g, 3, 4),),
+            "right weights, square": lambda g: (_weights(g, 3, 3),),
+            "right weights in float64": lambda g: (_weights(g, 2, 3).double(),),
+            "right weights for a batch": lambda g: (_weights(g, 2, 3, 4),),
+            "right weights of many keys": lambda g: (_weights(g, 5, 1000),),
+            "a single key": lambda g: (torch.ones(3, 1),),
+            "all weight on one key": lambda g: (torch.tensor([[0.0, 1.0], [1.0, 0.0]]),),
+            "softmax over the wrong axis": lambda g: (_weights(g, 3, 3).T.contiguous(),),
+            "sums of 0": lambda g: (torch.zeros(2, 3),),
+            "a row with nan": lambda g: (torch.tensor([[0.5, 0.5], [float("nan"), 0.5]]),),
+            "a sum of 1 with a negative weight": lambda g: (torch.tensor([[2.0, -1.0], [0.5, 0.5]]),),
+            "rows that sum to 1 only together": lambda g: (torch.tensor([[0.9, 0.2], [0.5, 0.4]]),),
+            "one bad row in a batch": lambda g: (
+                torch.stack([torch.full((2, 2), 0.5), torch.tensor([[0.5, 0.5], [0.7, 0.7]])]),
+            ),
+            "a sum a little off": lambda g: (torch.tensor([[0.5, 0.5], [0.5, 0.51]]),),
+        },
+        right="It would have found the softmax over the wrong axis in all those projects.",
+        mistakes={
+            "sums compared with == fail by rounding: use torch.allclose.": lambda w: bool(
+                (w.sum(dim=-1) == 1).all() and (w >= 0).all()
+            ),
+            "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.": lambda w: bool(
+                torch.allclose(w.sum(dim=0), torch.ones_like(w.sum(dim=0)), atol=1e-4) and (w >= 0).all()
+            ),
+            "it looks at the sum of everything. Errors of two rows can cancel: look at each row.": lambda w: bool(
+                torch.allclose(w.sum(), torch.tensor(float(w[..., 0].numel()), dtype=w.dtype), atol=1e-3)
+                and (w >= 0).all()
+            ),
+            "a row such as 2, -1 sums to 1, too. Weights must not be negative.": lambda w: torch.allclose(
+                w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4
+            ),
+            "a weight may be 0 exactly: not negative is >= 0.": lambda w: bool(
+                (w > 0).all() and torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4)
+            ),
+            "it fails for float64: use torch.ones_like(sums).": lambda w: bool(
+                (w >= 0).all() and torch.allclose(w.sum(dim=-1), torch.ones(w.shape[:-1]), atol=1e-4)
+            ),
+            "it is content if any row is right. All must be: .all().": lambda w: bool(
+                (w >= 0).all() and torch.isclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4).any()
+            ),
+        },
+        hints=[
+            "Two conditions: no weight is negative, and each row sums to 1.",
+            "weights.sum(dim=-1) has a sum per query; compare it with torch.ones_like of itself by torch.allclose.",
+            "(weights >= 0).all() is the other half; join the two with and, and return bool(...) of it.",
+        ],
+    ),
+    puzzle=Question(
+        'my_puzzle = "bd"',
+        form='the letters of all lines that print them, such as "ac"',
+        right="b sums over the wrong axis, and d is a softmax over the wrong axis: symmetric scores are their "
+        "own transpose. In c two mistakes cancel.",
+        mistakes={
+            "a is the correct line: its rows sum to 1, so it prints six ones.": lambda answer: "a" in answer,
+            "in c each column sums to 1, but .T turns the columns into rows. Two mistakes that cancel: six "
+            "ones.": lambda answer: "c" in answer,
+            "b prints them, but it is not alone.": "b",
+            "d prints them, but it is not alone.": "d",
+        },
+        hints=[
+            "For each line: which sums are 1 after softmax, those of the rows or those of the columns? And which does "
+            "the line then add up?",
+            "The scores are symmetric, so scores.T is the same table.",
+            "Try the four lines in a cell of your own.",
+        ],
+    ),
+)

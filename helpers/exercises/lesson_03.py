@@ -1,0 +1,189 @@
+"""Exercises of lesson 03: context vectors, tokens switched off, entropy, order."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_context(weights, values):
+    return weights @ values  # (..., T, S) @ (..., S, d_v) -> (..., T, d_v)
+
+
+def my_attention_without(inputs, off):
+    scores = inputs @ inputs.T  # (T, T)
+    weights = torch.softmax(scores, dim=-1)  # (T, T)
+    weights[:, off] = 0  # nobody attends to it
+    weights = weights / weights.sum(dim=-1, keepdim=True)  # the others share what it had
+    return weights @ inputs  # (T, d)
+
+
+def my_entropy(weights):
+    logs = torch.where(weights > 0, weights, 1).log()  # 0 where the weight is 0
+    return -(weights * logs).sum(dim=-1)  # (...)
+
+
+def my_unshuffle(context_shuffled, order):
+    context = torch.empty_like(context_shuffled)
+    context[order] = context_shuffled  # row n belongs to place order[n]
+    return context
+
+
+def _weights(g, *shape):
+    return torch.softmax(torch.randn(*shape, generator=g), dim=-1)
+
+
+def _off(function):
+    """An attention that is right but for the step of switching off, which `function` makes: scores, off -> weights."""
+    return lambda inputs, off: function(inputs @ inputs.T, off) @ inputs
+
+
+def _zeroed(weights, off):
+    return weights.index_fill(-1, torch.tensor([off]), 0)
+
+
+exercise = Exercises(
+    context=Task(
+        my_context,
+        show=("weights", "values"),
+        cases={
+            "one query, two keys": lambda g: (torch.tensor([[0.25, 0.75]]), torch.tensor([[4.0, 0.0], [0.0, 8.0]])),
+            "three queries, four keys": lambda g: (_weights(g, 3, 4), torch.randn(4, 2, generator=g)),
+            "square sizes": lambda g: (_weights(g, 3, 3), torch.randn(3, 3, generator=g)),
+            "one token": lambda g: (torch.ones(1, 1), torch.randn(1, 3, generator=g)),
+            "a batch": lambda g: (_weights(g, 2, 3, 4), torch.randn(2, 4, 5, generator=g)),
+            "large negative values": lambda g: (_weights(g, 2, 3), -1e4 * torch.rand(3, 2, generator=g)),
+            "float64": lambda g: (_weights(g, 2, 3).double(), torch.randn(3, 2, generator=g).double()),
+        },
+        right="Row i is the sum of all values, weighted by row i of the weights.",
+        mistakes={
+            "the weights are transposed: row i mixes by the attention that token i receives, not by the attention "
+            "that it gives.": lambda w, v: w.transpose(-2, -1) @ v,
+            "the sign * multiplies entry by entry. You need a sum over the keys: @.": lambda w, v: w * v,
+            "the order is reversed: weights on the left, values on the right.": lambda w, v: v @ w,
+            "every token gets the mean of all values. The weights are not used.": lambda w, v: v.mean(
+                dim=-2, keepdim=True
+            ).expand(*w.shape[:-1], v.shape[-1]),
+        },
+        hints=[
+            "The sum over j of w_ij x_j is a product of matrices.",
+            "Shapes: (T, S) times (S, d_v) gives (T, d_v).",
+            "One line: weights @ ...",
+        ],
+    ),
+    switched_off=Task(
+        my_attention_without,
+        show=("inputs", "off"),
+        cases={
+            "three tokens": lambda g: (torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 2),
+            "two tokens": lambda g: (torch.randn(2, 3, generator=g), 0),
+            "five tokens": lambda g: (torch.randn(5, 3, generator=g), 1),
+            "square sizes": lambda g: (torch.randn(3, 3, generator=g), 1),
+            "the last token": lambda g: (torch.randn(4, 2, generator=g), 3),
+            "negative numbers": lambda g: (-torch.rand(4, 3, generator=g), 2),
+            "float64": lambda g: (torch.randn(4, 2, generator=g).double(), 0),
+        },
+        right="Switched off for all queries, and its share goes to the others. A score of minus infinity does "
+        "the same, as lesson 09 shows.",
+        mistakes={
+            "a score of 0 is not a weight of 0: exp(0) is 1, so the token still gets a share. Set the weight to 0, or "
+            "the score to minus infinity.": _off(lambda s, off: torch.softmax(_zeroed(s, off), dim=-1)),
+            "the rows no longer sum to 1. The share of the token must go to the others: divide each row by its new "
+            "sum.": _off(lambda s, off: _zeroed(torch.softmax(s, dim=-1), off)),
+            "you have switched off a row: the token no longer asks, but the others still attend to it. A key is a "
+            "column.": _off(lambda s, off: torch.softmax(s, dim=-1).index_fill(-2, torch.tensor([off]), 0)),
+            "nothing is switched off.": _off(lambda s, off: torch.softmax(s, dim=-1)),
+            "softmax again is not a division by the sum: it makes the weights nearly even, and 0 becomes a share "
+            "again.": _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
+            "the token is gone from the result, too. It is switched off as a key only; as a query it still "
+            "asks.": lambda inputs, off: (lambda rest: torch.softmax(rest @ rest.T, dim=-1) @ rest)(
+                inputs[[i for i in range(len(inputs)) if i != off]]
+            ),
+        },
+        hints=[
+            "A key is a column of the weights: weights[:, off].",
+            "After a column is set to 0, each row sums to less than 1. How did lesson 02 make shares of numbers that "
+            "are not negative?",
+            "weights / weights.sum(dim=-1, keepdim=True), and then the weighted sum.",
+        ],
+    ),
+    entropy=Task(
+        my_entropy,
+        show=("weights",),
+        cases={
+            "half and half": lambda g: (torch.tensor([[0.5, 0.5]]),),
+            "all on one key": lambda g: (torch.tensor([[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]),),
+            "four even weights": lambda g: (torch.full((2, 4), 0.25),),
+            "a single row": lambda g: (torch.tensor([0.1, 0.2, 0.7]),),
+            "two queries, five keys": lambda g: (_weights(g, 2, 5),),
+            "square weights": lambda g: (_weights(g, 3, 3),),
+            "a batch": lambda g: (_weights(g, 2, 3, 4),),
+            "tiny weights": lambda g: (torch.tensor([[1e-30, 1.0]]),),
+            "float64": lambda g: (_weights(g, 2, 3).double(),),
+        },
+        right="It is 0 where one key has everything, and ln S where all have the same.",
+        mistakes={
+            "0 times the logarithm of 0 is nan in a computer. A weight of 0 must count as 0.": lambda w: (
+                -(w * w.log()).sum(dim=-1)
+            ),
+            "the minus sign is missing.": lambda w: -torch.special.entr(w).sum(dim=-1),
+            "these are bits, with the logarithm to base 2. Here it is the natural one.": lambda w: (
+                torch.special.entr(w).sum(dim=-1) / torch.tensor(2.0, dtype=w.dtype).log()
+            ),
+            "it sums over everything. Each row has an entropy of its own: dim=-1.": lambda w: torch.special.entr(
+                w
+            ).sum(),
+            "it sums down the columns. An entropy belongs to a query: dim=-1.": lambda w: torch.special.entr(w).sum(
+                dim=0
+            ),
+            "a small number inside the logarithm changes the result: give weights of 0 the term 0 exactly.": lambda w: (
+                -(w * (w + 1e-3).log()).sum(dim=-1)
+            ),
+            "it is the mean of the terms. An entropy is their sum.": lambda w: torch.special.entr(w).mean(dim=-1),
+        },
+        hints=[
+            "Minus the sum of w ln w, along the key axis.",
+            "What is 0 * torch.tensor(0.0).log()? Replace weights of 0 before the logarithm, or use a function that "
+            "knows.",
+            "torch.special.entr(w) is -w ln w, and 0 for 0; or torch.where(weights > 0, weights, 1).log().",
+        ],
+    ),
+    unshuffle=Task(
+        my_unshuffle,
+        show=("context_shuffled", "order"),
+        cases={
+            "two tokens": lambda g: (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), [1, 0]),
+            "three tokens": lambda g: (torch.randn(3, 2, generator=g), [1, 2, 0]),
+            "six tokens": lambda g: (torch.randn(6, 3, generator=g), [3, 0, 5, 1, 4, 2]),
+            "already in order": lambda g: (torch.randn(3, 3, generator=g), [0, 1, 2]),
+            "one token": lambda g: (torch.randn(1, 2, generator=g), [0]),
+            "float64": lambda g: (torch.randn(4, 2, generator=g).double(), [2, 3, 1, 0]),
+        },
+        right="Row n of the shuffled table goes to place order[n].",
+        mistakes={
+            "indexing with order shuffles once more. To undo it, row n must go to place order[n].": lambda c, order: c[
+                order
+            ],
+            "turning the rows around undoes an order only if that was a reversal.": lambda c, order: c.flip(0),
+            "nothing has moved.": lambda c, order: c.clone(),
+        },
+        hints=[
+            "context_shuffled[0] is the context vector of the token at place order[0] of the sentence.",
+            "Make an empty table and fill its rows: context[order[n]] = context_shuffled[n].",
+            "All rows at once: context[order] = context_shuffled. Or torch.tensor(order).argsort() as index.",
+        ],
+    ),
+    hull=Question(
+        'my_hull = "c"',
+        form='a letter, "a", "b" or "c"',
+        right="a mixture of six numbers stays between the smallest and the largest. To go beyond, something must "
+        "stretch the values: a trainable matrix.",
+        mistakes={
+            "a low temperature puts all weight on one token. That leads to an input, but never beyond it.": "a",
+            "a longer query makes the row more decided, as a low temperature does. The weights still sum to 1.": "b",
+        },
+        hints=[
+            "The first numbers of the inputs lie between 0.05 and 0.77. A weighted mean of them lies where?",
+            "Sharper weights move the context vector towards one of the inputs. Can it pass it?",
+        ],
+    ),
+)

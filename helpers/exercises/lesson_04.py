@@ -1,0 +1,207 @@
+"""Exercises of lesson 04: queries, keys and values, shapes, a step of training, a transposed matrix."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_attention(x, W_query, W_key, W_value):
+    queries = x @ W_query  # (T, d_k)
+    keys = x @ W_key  # (T, d_k)
+    values = x @ W_value  # (T, d_v)
+    scores = queries @ keys.transpose(-2, -1)  # (T, T)
+    weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values  # (T, d_v)
+
+
+def my_step(W, loss_of, rate):
+    W = W.detach().requires_grad_()
+    loss_of(W).backward()
+    return (W - rate * W.grad).detach()
+
+
+def is_stored_transposed(x, W, y):
+    if x.shape[-1] != W.shape[0]:
+        return True  # x @ W is not possible
+    return not torch.allclose(x @ W, y, atol=1e-4)
+
+
+def _matrices(T, d_in, d_k, d_v, *batch):
+    def make(g):
+        return (
+            torch.randn(*batch, T, d_in, generator=g),
+            torch.randn(d_in, d_k, generator=g),
+            torch.randn(d_in, d_k, generator=g),
+            torch.randn(d_in, d_v, generator=g),
+        )
+
+    return make
+
+
+def _attend(scale=None, dim=-1, mix=None, swap=False, transpose=False):
+    """Attention with a single thing changed."""
+
+    def attend(x, W_query, W_key, W_value):
+        if transpose:
+            W_query, W_key, W_value = W_query.T, W_key.T, W_value.T
+        queries, keys, values = x @ W_query, x @ W_key, x @ W_value
+        if swap:
+            queries, keys = keys, queries
+        by = keys.shape[-1] ** 0.5 if scale is None else scale(x, keys)
+        weights = torch.softmax(queries @ keys.transpose(-2, -1) / by, dim=dim)
+        return weights @ (values if mix is None else mix(x, keys, values))
+
+    return attend
+
+
+def _typed(make, change):
+    return lambda g: tuple(change(part) for part in make(g))
+
+
+def squared_distance_from_2(W):
+    return ((W - 2) ** 2).sum()
+
+
+def sum_of_cubes(W):
+    return (W**3).sum()
+
+
+def _stored(T, d_in, d_out, transposed):
+    def make(g):
+        x, W = torch.randn(T, d_in, generator=g), torch.randn(d_in, d_out, generator=g)
+        y = (x @ W) * (1 + 1e-6)  # as if added up in another order
+        return x, W.T.contiguous() if transposed else W, y
+
+    return make
+
+
+exercise = Exercises(
+    attention=Task(
+        my_attention,
+        show=("x", "W_query", "W_key", "W_value"),
+        cases={
+            "two tokens": _matrices(2, 3, 2, 2),
+            "one token": _matrices(1, 3, 2, 4),
+            "all sizes different": _matrices(5, 4, 3, 2),
+            "square matrices": _matrices(4, 3, 3, 3),
+            "large d_k": _matrices(3, 2, 64, 2),
+            "a batch": _matrices(4, 3, 2, 5, 2),
+            "a batch with B = T = d": _matrices(3, 3, 3, 3, 3),
+            "large inputs": _typed(_matrices(3, 3, 2, 2), lambda part: 20 * part),
+            "float64": _typed(_matrices(3, 4, 2, 3), torch.Tensor.double),
+        },
+        right="Scaled dot-product attention, from the inputs to the context vectors.",
+        mistakes={
+            "the scale is missing: divide the scores by the square root of d_k.": _attend(lambda x, keys: 1.0),
+            "the scores are divided by d_k itself. It is its square root.": _attend(lambda x, keys: keys.shape[-1]),
+            "the scale comes from d_in, the size of an input. It is the size of a key, keys.shape[-1], that is summed "
+            "over in a dot product.": _attend(lambda x, keys: x.shape[-1] ** 0.5),
+            "the scale comes from the number of tokens, T. It is the size of a key, keys.shape[-1].": _attend(
+                lambda x, keys: x.shape[-2] ** 0.5
+            ),
+            "softmax runs over the queries. Along the key axis it is dim=-1: one distribution per query.": _attend(
+                dim=-2
+            ),
+            "you mix the inputs. What is mixed are the values.": _attend(mix=lambda x, keys, values: x),
+            "you mix the keys. What is mixed are the values.": _attend(mix=lambda x, keys, values: keys),
+            "queries and keys have changed places: in row i the scores of query i belong.": _attend(swap=True),
+            "the matrices are transposed. That runs only where they are square; ours are (d_in, d_k), so it is "
+            "x @ W.": _attend(transpose=True),
+            ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions "
+            "only.": lambda x, Q, K, V: (
+                torch.softmax((x @ Q) @ (x @ K).permute(*reversed(range(x.dim()))) / K.shape[-1] ** 0.5, dim=-1)
+                @ (x @ V)
+            ),
+        },
+        hints=[
+            "Five lines, as in the section All tokens in five lines.",
+            "queries, keys and values are x times a matrix each. The scores are queries @ keys.transpose(-2, -1).",
+            "weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1); return weights @ values.",
+        ],
+    ),
+    shapes=Question(
+        "my_shapes = [[5, 3], [5, 5], [5, 2]]  # queries (T, d_k), weights (T, T), context vectors (T, d_v)",
+        form="three pairs of numbers, [[rows, columns], [rows, columns], [rows, columns]]",
+        right="a query has d_k numbers, a row of weights a number per token, a context vector d_v.",
+        mistakes={
+            "the weights compare tokens with tokens: T rows and T columns. (3, 3) would come from queries.T @ "
+            "keys.": lambda s: list(map(int, s[1])) == [3, 3],
+            "context vectors are mixtures of values, so each has d_v numbers, not d_k.": lambda s: (
+                list(map(int, s[2])) == [5, 3]
+            ),
+            "context vectors are mixtures of values, not of inputs: each has d_v numbers.": lambda s: (
+                list(map(int, s[2])) == [5, 4]
+            ),
+            "queries are what the inputs become, x @ W_query: each has d_k numbers.": lambda s: (
+                list(map(int, s[0])) == [5, 4]
+            ),
+            "rows are tokens: every one of the three has T = 5 rows.": lambda s: any(int(pair[0]) != 5 for pair in s),
+        },
+        hints=[
+            "x @ W_query: (T, d_in) times (d_in, d_k).",
+            "A row of weights says how one token divides its attention among all tokens.",
+            "weights @ values: (T, T) times (T, d_v).",
+        ],
+    ),
+    step=Task(
+        my_step,
+        show=("W", "loss_of", "rate"),
+        cases={
+            "one entry, rate 0.1": lambda g: (torch.tensor([[1.0]]), squared_distance_from_2, 0.1),
+            "a 2 x 3 matrix": lambda g: (torch.randn(2, 3, generator=g), squared_distance_from_2, 0.05),
+            "another loss": lambda g: (torch.randn(3, 2, generator=g), sum_of_cubes, 0.01),
+            "rate 1": lambda g: (torch.randn(2, 2, generator=g), sum_of_cubes, 1.0),
+            "a negative matrix": lambda g: (-torch.rand(2, 3, generator=g), sum_of_cubes, 0.2),
+            "float64": lambda g: (torch.randn(2, 3, generator=g).double(), squared_distance_from_2, 0.3),
+        },
+        right="A small step against the gradient makes the loss smaller.",
+        mistakes={
+            "you go with the gradient, and the loss grows. A step goes against it: minus.": lambda W, loss, r: (
+                2 * W - my_step(W, loss, r)
+            ),
+            "the rate is missing: the step is rate times the gradient.": lambda W, loss, r: my_step(W, loss, 1.0),
+            "that is the gradient itself. The new matrix is W minus rate times the gradient.": lambda W, loss, r: (
+                W - my_step(W, loss, 1.0)
+            ),
+            "W has not moved.": lambda W, loss, r: W.clone(),
+            "you subtract the loss. It is a single number; each entry needs its own gradient.": lambda W, loss, r: (
+                W - r * loss(W)
+            ),
+        },
+        hints=[
+            "W must be told to keep a gradient: W = W.detach().requires_grad_().",
+            "loss_of(W).backward() leaves the gradient in W.grad.",
+            "return (W - rate * W.grad).detach()",
+        ],
+    ),
+    convention=Task(
+        is_stored_transposed,
+        show=("x", "W", "y"),
+        cases={
+            "x @ W, 3 to 2": _stored(4, 3, 2, False),
+            "x @ W.T, 3 to 2": _stored(4, 3, 2, True),
+            "x @ W, square": _stored(2, 2, 2, False),
+            "x @ W.T, square": _stored(2, 2, 2, True),
+            "x @ W, all sizes equal": _stored(3, 3, 3, False),
+            "x @ W.T, all sizes equal": _stored(3, 3, 3, True),
+            "x @ W.T, 2 to 4": _stored(3, 2, 4, True),
+            "x @ W.T, one token": _stored(1, 3, 3, True),
+            "x @ W, one token": _stored(1, 3, 3, False),
+        },
+        right="Where shapes can't tell, only a comparison of numbers can.",
+        mistakes={
+            "shapes alone can't tell for a square matrix: compare numbers.": lambda x, W, y: x.shape[-1] != W.shape[0],
+            "for a square matrix both are possible, and you say yes to every one: compare numbers.": lambda x, W, y: (
+                x.shape[-1] == W.shape[1]
+            ),
+            "results are compared with ==. Two ways to add up differ in the last digit: use "
+            "torch.allclose.": lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
+            "the other way round: True means that y is x @ W.T.": lambda x, W, y: not is_stored_transposed(x, W, y),
+        },
+        hints=[
+            "Which of the two products can be computed at all? And if both, which one gives y?",
+            "x @ W needs x.shape[-1] == W.shape[0].",
+            "If that holds, return not torch.allclose(x @ W, y, atol=1e-4); else True.",
+        ],
+    ),
+)

@@ -1,0 +1,134 @@
+"""Exercises of lesson 05: the scale, its size, and where it comes from."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_scaled_weights(queries, keys):
+    scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5  # (..., T, S)
+    return torch.softmax(scores, dim=-1)
+
+
+def my_jacobian(weights):
+    return torch.diag(weights) - weights[:, None] * weights[None, :]  # (S, S)
+
+
+def _pair(T, S, d_k, *batch):
+    return lambda g: (torch.randn(*batch, T, d_k, generator=g), torch.randn(*batch, S, d_k, generator=g))
+
+
+def _scaled(by):
+    return lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / by(q, k), dim=-1)
+
+
+def _row(*scores):
+    return lambda g: (torch.softmax(torch.tensor(scores), dim=-1),)
+
+
+exercise = Exercises(
+    scaled=Task(
+        my_scaled_weights,
+        show=("queries", "keys"),
+        cases={
+            "two queries, three keys": _pair(2, 3, 5),
+            "one query": _pair(1, 4, 3),
+            "square sizes": _pair(3, 3, 3),
+            "keys of two numbers": _pair(5, 6, 2),
+            "keys of one number": _pair(3, 2, 1),
+            "keys of 256 numbers": _pair(2, 3, 256),
+            "a batch": _pair(3, 4, 8, 2),
+            "large queries": lambda g: (50 * torch.randn(2, 6, generator=g), torch.randn(3, 6, generator=g)),
+            "float64": lambda g: tuple(part.double() for part in _pair(2, 3, 4)(g)),
+        },
+        right="The scale comes from the keys themselves, whatever their size.",
+        mistakes={
+            "the scale is missing.": _scaled(lambda q, k: 1.0),
+            "you divide by d_k. It is its square root: the standard deviation, not the variance.": _scaled(
+                lambda q, k: k.shape[-1]
+            ),
+            "you multiply by the scale. It must make the scores smaller.": _scaled(lambda q, k: k.shape[-1] ** -0.5),
+            "the scale comes from the number of keys, keys.shape[-2]. What is summed over has the size "
+            "keys.shape[-1].": _scaled(lambda q, k: k.shape[-2] ** 0.5),
+            "the scale comes from the number of queries. What is summed over has the size keys.shape[-1].": _scaled(
+                lambda q, k: q.shape[-2] ** 0.5
+            ),
+            "len(keys), or keys.shape[0], is the number of keys, or of sentences in a batch. What is summed over "
+            "has the size keys.shape[-1].": _scaled(lambda q, k: len(k) ** 0.5),
+            "the scale is always the square root of 2, the size of lesson 04. It must follow the keys: "
+            "keys.shape[-1].": _scaled(lambda q, k: 2**0.5),
+            "you scale the weights, after softmax: they no longer sum to 1.": lambda q, k: (
+                torch.softmax(q @ k.transpose(-2, -1), dim=-1) / k.shape[-1] ** 0.5
+            ),
+            "softmax runs over the queries. Along the key axis it is dim=-1.": lambda q, k: torch.softmax(
+                q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=-2
+            ),
+        },
+        hints=[
+            "Divide the scores, before softmax.",
+            "By the square root of the number of entries in a key, which the tensor knows itself.",
+            "torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)",
+        ],
+    ),
+    spread=Question(
+        "my_spread = 20  # the square root of 400",
+        form="a number",
+        right="the variances of 400 products add up to 400, and the standard deviation is the root of that.",
+        mistakes={
+            "400 is the variance. The standard deviation is its square root.": 400,
+            "1 is the standard deviation of a single product. 400 of them are added up.": 1,
+            "the standard deviations do not add up or divide; the variances add up.": 1 / 20,
+            "d_k is 400, and there is one sum of 400 products, not of 800.": 800**0.5,
+        },
+        hints=[
+            "The formula is in the section Scores grow with the key size.",
+            "Var(q · k) = d_k. And the standard deviation?",
+        ],
+    ),
+    jacobian=Task(
+        my_jacobian,
+        show=("weights",),
+        cases={
+            "half and half": _row(0.0, 0.0),
+            "three weights": _row(1.0, 0.0, -1.0),
+            "five weights": _row(0.3, -2.0, 1.0, 0.0, 0.5),
+            "all on one key": lambda g: (torch.tensor([0.0, 1.0, 0.0]),),
+            "a single key": lambda g: (torch.ones(1),),
+            "float64": lambda g: (torch.softmax(torch.randn(3, generator=g).double(), dim=-1),),
+        },
+        right="Near 0 everywhere as soon as one weight is near 1: that is saturation.",
+        mistakes={
+            "the diagonal is missing: the delta of the formula is 1 where j = n.": lambda w: -w[:, None] * w[None, :],
+            "the product of the weights must be subtracted.": lambda w: torch.diag(w) + w[:, None] * w[None, :],
+            "only the diagonal is there. A larger score of one key takes from all others.": lambda w: torch.diag(
+                w - w * w
+            ),
+            "on the diagonal the formula has w_j (1 - w_j), with the weight in front of the bracket.": lambda w: (
+                torch.eye(len(w), dtype=w.dtype) - w[:, None] * w[None, :]
+            ),
+            "it is w_j times (delta - w_n); you take w_j twice.": lambda w: (
+                torch.diag(w) - torch.diag(w) @ (w[:, None].expand(len(w), len(w)))
+            ),
+        },
+        hints=[
+            "w_j (delta_jn - w_n) is w_j delta_jn minus w_j w_n.",
+            "The first part has the weights on its diagonal: torch.diag. The second is a column times a row.",
+            "torch.diag(weights) - weights[:, None] * weights[None, :]",
+        ],
+    ),
+    broken=Question(
+        'my_broken = "c"',
+        form='a letter, "a", "b", "c" or "d"',
+        right="128 ** 0.5 is 11.3 where 2 ** 0.5 would be 1.4: the scores become eight times too small, and all rows "
+        "nearly even. Nothing complains, because each row still sums to 1.",
+        mistakes={
+            "PyTorch never compares the scale with the shapes: it is only a number.": "a",
+            "too small a scale would make the rows decided. Here the scores are divided by too much.": "b",
+            "the rows come out of softmax, after the scale, so they sum to 1 with any scale.": "d",
+        },
+        hints=[
+            "By what are the scores divided, and by what should they be?",
+            "Smaller scores are like a higher temperature.",
+        ],
+    ),
+)

@@ -1,0 +1,224 @@
+"""Exercises of lesson 06: a module, nn.Linear's weight, the first of a batch, a global variable."""
+
+import torch
+from torch import nn
+
+from .exercise import Exercises, Question, Task
+
+
+class MySelfAttention(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, d_out, bias=False)
+        self.W_value = nn.Linear(d_in, d_out, bias=False)
+
+    def forward(self, x):  # (..., T, d_in)
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5  # (..., T, T)
+        return torch.softmax(scores, dim=-1) @ values  # (..., T, d_out)
+
+
+def my_matrix(linear):
+    return linear.weight.detach().T.clone()  # (d_in, d_out)
+
+
+def my_first(weights):
+    return weights[0]  # (B, T, T) -> (T, T)
+
+
+def _run(cls, d_in, d_out, x):
+    """The result of a module of this class, with the weights that one of the solution starts with."""
+    torch.manual_seed(0)
+    state = MySelfAttention(d_in, d_out).state_dict()
+    module = cls(d_in, d_out)
+    found = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+    wanted = {name: tuple(parameter.shape) for name, parameter in state.items()}
+    if found != wanted:
+        raise ValueError(f"the module should have the parameters {wanted}, but it has {found or 'none'}")
+    module.load_state_dict(state)
+    return module.to(x.dtype)(x).detach()
+
+
+class _Variant(MySelfAttention):
+    """The module with a single thing changed."""
+
+    dim, root, mix = -1, 0.5, "values"
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = self.scores(queries, keys) / self.size(x, keys) ** self.root
+        return torch.softmax(scores, dim=self.dim) @ {"values": values, "keys": keys, "queries": queries}[self.mix]
+
+    def scores(self, queries, keys):
+        return queries @ keys.transpose(-2, -1)
+
+    def size(self, x, keys):
+        return keys.shape[-1]
+
+
+def _variant(**changed):
+    return type("Variant", (_Variant,), changed)
+
+
+class _FreshLayers(MySelfAttention):
+    def forward(self, x):
+        d_out, d_in = self.W_query.weight.shape
+        return MySelfAttention(d_in, d_out).to(x.dtype)(x)
+
+
+class _Biased(MySelfAttention):
+    def __init__(self, d_in, d_out):
+        super().__init__(d_in, d_out)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out) for _ in range(3))
+
+
+class _Plain(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = torch.rand(3, d_in, d_out)
+
+
+class _Parameters(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Parameter(torch.rand(d_in, d_out)) for _ in range(3))
+
+
+def _inputs(T, d_in, d_out, *batch):
+    return lambda g: (d_in, d_out, torch.randn(*batch, T, d_in, generator=g))
+
+
+def _layer(d_in, d_out):
+    def make(g):
+        layer = nn.Linear(d_in, d_out, bias=False)
+        with torch.no_grad():
+            layer.weight.copy_(torch.randn(d_out, d_in, generator=g))
+        return (layer,)
+
+    return make
+
+
+def _weights(B, T):
+    return lambda g: (torch.softmax(torch.randn(B, T, T, generator=g), dim=-1),)
+
+
+exercise = Exercises(
+    module=Task(
+        MySelfAttention,
+        run=_run,
+        show=("d_in", "d_out", "x"),
+        cases={
+            "two tokens": _inputs(2, 3, 2),
+            "one token": _inputs(1, 3, 4),
+            "six tokens": _inputs(6, 3, 2),
+            "square sizes": _inputs(4, 4, 4),
+            "a batch": _inputs(5, 3, 2, 2),
+            "a batch with B = T = d": _inputs(3, 3, 3, 3),
+            "d_out = 32": _inputs(3, 2, 32),
+            "large inputs": lambda g: (3, 2, 30 * torch.randn(4, 3, generator=g)),
+            "float64": lambda g: (3, 2, torch.randn(4, 3, generator=g).double()),
+        },
+        right="A module that any network could hold.",
+        mistakes={
+            "its weights are plain tensors, so the module does not know that it has any, and nothing would train "
+            "them: nn.Linear, or nn.Parameter.": _Plain,
+            "these are nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
+            "whose weight is stored transposed.": _Parameters,
+            "your layers have a bias: bias=False.": _Biased,
+            "forward makes new layers with new random weights at each call. Make them once, in __init__.": _FreshLayers,
+            "the scale is missing.": _variant(root=0.0),
+            "the scores are divided by d_k itself. It is its square root.": _variant(root=1.0),
+            "the scale comes from d_in, the size of the input. Take keys.shape[-1].": _variant(
+                size=lambda self, x, keys: x.shape[-1]
+            ),
+            "softmax runs over dim=1, which is the key axis of a single sentence, but the query axis of a batch: "
+            "dim=-1.": _variant(dim=1),
+            "softmax runs over the queries. Along the key axis it is dim=-1.": _variant(dim=-2),
+            "you mix the keys. What is mixed are the values.": _variant(mix="keys"),
+            "queries and keys have changed places: in row i the scores of query i belong.": _variant(
+                scores=lambda self, q, k: k @ q.transpose(-2, -1)
+            ),
+            ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.": _variant(
+                scores=lambda self, q, k: q @ k.permute(*reversed(range(k.dim())))
+            ),
+        },
+        hints=[
+            "__init__ makes the three layers, forward uses them. super().__init__() comes first.",
+            "self.W_query = nn.Linear(d_in, d_out, bias=False), and so for W_key and W_value.",
+            "In forward: queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x). The rest is the "
+            "function of lesson 04.",
+        ],
+    ),
+    matrix=Task(
+        my_matrix,
+        show=("linear",),
+        cases={
+            "3 to 2": _layer(3, 2),
+            "2 to 5": _layer(2, 5),
+            "square, 3 to 3": _layer(3, 3),
+            "1 to 4": _layer(1, 4),
+            "4 to 1": _layer(4, 1),
+        },
+        right="x @ W is then what the layer computes.",
+        mistakes={
+            "that is the weight as nn.Linear keeps it, (d_out, d_in). For x @ W it is (d_in, d_out).": lambda layer: (
+                layer.weight.detach().clone()
+            ),
+            "reshape or view only deals the numbers out again. The rows must become columns: .T.": lambda layer: (
+                layer.weight.detach().reshape(layer.in_features, layer.out_features)
+            ),
+            "that is a new random matrix, not the weights of the layer.": lambda layer: torch.rand(
+                layer.in_features, layer.out_features
+            ),
+        },
+        hints=[
+            "What is the shape of linear.weight, and what is the shape of W in x @ W?",
+            "linear.weight is (d_out, d_in).",
+            "linear.weight.T; .detach() leaves the history behind.",
+        ],
+    ),
+    first=Task(
+        my_first,
+        show=("weights",),
+        cases={
+            "one sentence of three tokens": _weights(1, 3),
+            "one sentence of one token": _weights(1, 1),
+            "two sentences": _weights(2, 4),
+            "three sentences of three tokens": _weights(3, 3),
+            "two sentences of one token": _weights(2, 1),
+        },
+        right="A (T, T) table for any number of sentences and of tokens.",
+        mistakes={
+            "squeeze removes every dimension of size 1. A sentence of one token collapses, and a batch of two stays a "
+            "batch.": lambda w: w.squeeze(),
+            "squeeze(0) works only where the batch has a single sentence.": lambda w: w.squeeze(0),
+            "that is the first query of each sentence, not the first sentence.": lambda w: w[:, 0],
+            "that is the mean over the sentences.": lambda w: w.mean(dim=0),
+            "the last sentence, not the first.": lambda w: w[-1],
+            "a slice keeps the dimension: weights[0] and not weights[:1].": lambda w: w[:1],
+        },
+        hints=[
+            "The batch dimension comes first.",
+            "An index takes a dimension away, a slice keeps it.",
+        ],
+    ),
+    global_size=Question(
+        'my_global = "b"',
+        form='a letter, "a", "b", "c" or "d"',
+        right="the module reads the variable anew at each call. No error, and other weights: the quietest way to be "
+        "wrong. keys.shape[-1] can't go wrong.",
+        mistakes={
+            "forward does not remember the value that the variable had when the module was made: a global is looked "
+            "up at each call.": "a",
+            "a NameError comes where there is no such variable, for instance when the class is imported from a file. "
+            "Here there is one.": "c",
+            "the scale is a plain number; no shape depends on it.": "d",
+        },
+        hints=[
+            "When does Python look up a global variable: when the class is written, when the module is made, or when "
+            "forward runs?",
+            "A larger scale makes scores smaller. What does softmax make of that?",
+        ],
+    ),
+)

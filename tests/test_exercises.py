@@ -1,0 +1,369 @@
+"""Exercises: each solution passes, each known mistake is named, and nothing that a learner writes gets a traceback."""
+
+import importlib
+import itertools
+import time
+
+import nbformat
+import pytest
+import torch
+from lessons import LESSONS, code_cells, read
+from nbclient import NotebookClient
+from refresh import CURRENT_ENV_KERNEL_NAME, OurKernelManager
+from torch import nn
+
+from helpers.exercises import exercise as machinery
+from helpers.exercises.exercise import Exercises, Question, Task
+
+
+def of_lesson(path):
+    return importlib.import_module(f"helpers.exercises.lesson_{path.name[:2]}").exercise
+
+
+ALL = [(path.name[:2], exercise) for path in LESSONS for exercise in of_lesson(path).all.values()]
+IDS = [f"{number}-{exercise.name}" for number, exercise in ALL]
+TASKS = [exercise for _, exercise in ALL if isinstance(exercise, Task)]
+QUESTIONS = [exercise for _, exercise in ALL if isinstance(exercise, Question)]
+every_exercise = pytest.mark.parametrize("exercise", [exercise for _, exercise in ALL], ids=IDS)
+every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def verdict(capsys):
+    """A function that gives what a learner reads when an answer is checked, on one line; nothing may go to stderr."""
+
+    def ask(exercise, answer):
+        exercise.solved = False
+        exercise.check(answer)
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert "Traceback" not in out
+        assert exercise.solved == out.startswith("✓")
+        return " ".join(out.split())
+
+    return ask
+
+
+@every_exercise
+def test_the_solution_is_right(exercise, verdict):
+    assert verdict(exercise, exercise.answer).startswith(f"✓ {exercise.name}: ")
+
+
+@every_exercise
+def test_each_known_mistake_is_named_and_no_other(exercise, verdict):
+    assert len(exercise.mistakes) >= 2
+    for sentence, mistake in exercise.mistakes.items():
+        if isinstance(exercise, Question) and callable(mistake):
+            continue  # the next test
+        said = verdict(exercise, mistake)
+        assert said.startswith(f"{exercise.name}: not yet.")
+        assert sentence[1:] in said, f"{sentence!r} was not said, but: {said}"
+
+
+WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
+    "query": [
+        torch.tensor([float("nan"), 0.0, 0.0]),
+        torch.tensor([0.22, 0.58, 0.33]),
+        torch.tensor([1.0, 0.0, 0.0]),
+        torch.tensor([-1.0, 0.0, 0.0]),
+    ],
+    "puzzle": ["ab", "bcd"],
+    "shapes": [
+        [[5, 3], [3, 3], [5, 2]],
+        [[5, 3], [5, 5], [5, 3]],
+        [[5, 3], [5, 5], [5, 4]],
+        [[5, 4], [5, 5], [5, 2]],
+        [[4, 3], [5, 5], [5, 2]],
+    ],
+}
+
+
+@pytest.mark.parametrize("exercise", QUESTIONS, ids=lambda exercise: exercise.name)
+def test_each_mistake_that_a_function_recognises_is_named(exercise, verdict):
+    by_function = [sentence for sentence, mistake in exercise.mistakes.items() if callable(mistake)]
+    answers = WRONG_VALUES.get(exercise.name, [])
+    assert len(answers) == len(by_function)
+    for sentence, answer in zip(by_function, answers, strict=True):
+        assert sentence[1:] in verdict(exercise, answer)
+
+
+def raises(*arguments):
+    raise KeyError("a <b>very</b>\nlong story " + 500 * "x")
+
+
+class UnprintableError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+def raises_unprintable(*arguments):
+    raise UnprintableError
+
+
+def ends_the_kernel(*arguments):
+    raise SystemExit
+
+
+def without_end(*arguments):
+    while True:
+        pass
+
+
+def deeper_and_deeper(*arguments):
+    return deeper_and_deeper(*arguments)
+
+
+def chatty(*arguments):
+    print("I am here")
+
+
+class Confusing:
+    shape = 3
+
+    def __repr__(self):
+        raise RuntimeError
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    __hash__ = None
+
+
+def in_words(*arguments):
+    return "the answer"
+
+
+STRANGE = {
+    "None": (None, "None (nothing)"),
+    "a number": (3.5, "3.5, which is of type float"),
+    "a word": ("x" * 999, "which is of type str"),
+    "a list": ([[1, 2], [3]], "which is of type list"),
+    "a tensor": (torch.zeros(2, 2), "a tensor of shape (2, 2)"),
+    "a module": (nn.Linear(2, 2), None),
+    "a class": (dict, None),
+    "an exception": (ValueError("no"), "which is of type ValueError"),
+    "confusing": (Confusing(), "something of type Confusing"),
+}
+WRONG_FUNCTIONS = {
+    raises: "KeyError",
+    raises_unprintable: "UnprintableError",
+    ends_the_kernel: "SystemExit",
+    deeper_and_deeper: "RecursionError",
+    chatty: "it returned nothing (None). Does it end with return?",
+    in_words: "it returned 'the answer', which is of type str instead of",
+    lambda *a: Confusing(): "it returned something of type Confusing",
+    lambda *a: torch.zeros(7, 7, 7): "the result has the shape (7, 7, 7) instead of",
+    lambda *a: torch.zeros(7).to_sparse(): "shape (7,) instead of",
+    lambda: 1: "takes 0 positional arguments",
+    lambda *a: chatty: "it returned the function chatty instead of",
+    lambda *a: nn.Linear: "it returned the class Linear instead of",
+}
+
+
+@every_exercise
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_answer_gets_a_kind_sentence(exercise, name, verdict):
+    answer, words = STRANGE[name]
+    if isinstance(exercise, Question) and type(answer) in (str, float) and type(answer) is not type(exercise.answer):
+        words = "The answer should be"
+    elif isinstance(exercise, Question) and type(answer) in (str, float):
+        words = "is not it. The answer should be"
+    said = verdict(exercise, answer)
+    assert said.startswith(f"{exercise.name}: not yet.")
+    if words:
+        assert words in said
+    assert len(said) < 1500
+
+
+@pytest.mark.parametrize("exercise", [t for t in TASKS if not isinstance(t.answer, type)], ids=lambda e: e.name)
+def test_a_wrong_function_gets_a_kind_sentence(exercise, verdict):
+    of_truth = isinstance(exercise._try(exercise.answer)[0].expected, bool)
+    for function, words in WRONG_FUNCTIONS.items():
+        said = verdict(exercise, function)
+        assert said.startswith(f"{exercise.name}: not yet.")
+        assert ("instead of True or False" if of_truth and "instead of" in words else words) in said
+        assert "I am here" not in said
+        assert len(said) < 2500
+
+
+def test_an_endless_loop_is_stopped_and_the_next_check_works(verdict, monkeypatch):
+    monkeypatch.setattr(machinery, "SECONDS", 0.3)
+    exercise = TASKS[0]
+    start = time.monotonic()
+    assert "had not come to an end" in verdict(exercise, without_end)
+    assert time.monotonic() - start < 3
+    assert verdict(exercise, exercise.answer).startswith("✓")
+
+
+def test_an_endless_loop_that_catches_exceptions_is_stopped(verdict, monkeypatch):
+    monkeypatch.setattr(machinery, "SECONDS", 0.3)
+
+    def stubborn(*arguments):
+        while True:
+            try:
+                raise ValueError
+            except Exception:
+                pass
+
+    assert "had not come to an end" in verdict(TASKS[0], stubborn)
+
+
+def test_an_interrupt_ends_the_check_with_a_line(verdict):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    assert "interrupted" in verdict(TASKS[0], interrupted)
+
+
+def test_a_changed_argument_is_noticed(verdict):
+    exercise = of_lesson(LESSONS[2]).softmax
+
+    def in_place(scores):
+        scores -= scores.amax(dim=-1, keepdim=True)
+        return torch.softmax(scores, dim=-1)
+
+    assert "changed its argument" in verdict(exercise, in_place)
+
+
+def test_random_numbers_of_the_learner_are_left_alone(verdict):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    for exercise in TASKS:
+        verdict(exercise, exercise.answer)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_smallest_input_that_fails_is_shown(verdict):
+    exercise = of_lesson(LESSONS[1]).scores
+
+    def wrong_for_large_tables(queries, keys):
+        return queries @ keys.transpose(-2, -1) + (1.0 if queries.numel() > 2 else 0.0)
+
+    said = verdict(exercise, wrong_for_large_tables)
+    shown = [result for result in exercise._try(wrong_for_large_tables) if result.problem]
+    sizes = {result.case: sum(argument.numel() for argument in result.arguments) for result in shown}
+    assert min(sizes, key=sizes.get) in said
+    assert "Expected: row" in said
+    assert "Yours: row" in said
+
+
+@every_exercise
+def test_a_check_is_deterministic(exercise, verdict):
+    mistake = next(iter(exercise.mistakes.values()))
+    if isinstance(exercise, Question) and callable(mistake):
+        mistake = WRONG_VALUES[exercise.name][0]
+    for answer in (exercise.answer, mistake):
+        assert verdict(exercise, answer) == verdict(exercise, answer)
+
+
+@every_exercise
+def test_hints_go_on_and_the_last_one_stays(exercise, capsys):
+    exercise._given = 0
+    count = len(exercise._hints)
+    assert count >= 2
+    said = []
+    for _ in range(count + 1):
+        exercise.hint()
+        said.append(capsys.readouterr().out)
+    assert len(set(said)) == count
+    assert said[-1] == said[-2]
+    assert f"exercise.{exercise.name}.solution()" in said[-1]
+    assert all(line.startswith(f"Hint {n} of {count}: ") for n, line in zip(range(1, count + 1), said, strict=False))
+
+
+@every_exercise
+def test_the_solution_is_shown_as_code_only_when_asked(exercise, capsys):
+    exercise.solution()
+    code = capsys.readouterr().out
+    names = {"torch": torch, "nn": nn}
+    exec(code, names)
+    assert len(names) == 4  # torch, nn, builtins and the answer
+
+
+def test_a_question_accepts_letters_in_any_form(verdict):
+    exercise = of_lesson(LESSONS[2]).puzzle
+    for answer in ("bd", "db", " B, D ", "b and d".replace("and", "+")):
+        assert verdict(exercise, answer).startswith("✓")
+
+
+def test_an_unknown_exercise_names_those_there_are():
+    with pytest.raises(AttributeError, match="it has: favourite, projection"):
+        _ = of_lesson(LESSONS[0]).favorite
+
+
+def test_progress_counts_and_never_scolds(capsys):
+    exercises = Exercises(
+        one=Question('a = "a"', form="a letter", right="yes.", mistakes={}, hints=["a"]),
+        two=Question('b = "b"', form="a letter", right="yes.", mistakes={}, hints=["b"]),
+    )
+    exercises.progress()
+    exercises.one.check("a")
+    exercises.progress()
+    exercises.one.check("b")  # tried again, otherwise: what is solved stays solved
+    exercises.two.check("b")
+    exercises.progress()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "solved so far" in line] == [
+        "0 of 2 solved so far.",
+        "1 of 2 solved so far: one.",
+        "2 of 2 solved so far: one, two.",
+    ]
+
+
+# In the lessons
+
+
+def exercise_cells(path):
+    """For each exercise of a lesson: the cell for the answer and that of the check."""
+    cells = code_cells(read(path))
+    return {
+        cell.id.removeprefix("exercise-").removesuffix("-check").replace("-", "_"): (before, cell)
+        for before, cell in itertools.pairwise(cells)
+        if cell.id.startswith("exercise-") and cell.id.endswith("-check")
+    }
+
+
+@every_lesson
+def test_each_lesson_has_its_exercises(path):
+    exercises = of_lesson(path).all
+    assert len(exercises) >= (3 if "01" <= path.name[:2] <= "06" else 2)
+    cells = exercise_cells(path)
+    assert set(cells) == set(exercises)
+    for name, (answer, check) in cells.items():
+        first, *rest = check.source.splitlines()
+        assert first.startswith(f"exercise.{name}.check(")
+        assert rest == [f"# exercise.{name}.hint()", f"# exercise.{name}.solution()"]
+        assert answer.id == check.id.replace("-check", "-answer")
+        assert check.outputs[0].text == f"{name}: no answer yet. Write yours above; exercise.{name}.hint() helps.\n"
+
+
+@every_lesson
+def test_no_solution_stands_in_the_lesson(path):
+    text = "".join(cell.source for cell in read(path).cells if cell.id.startswith("exercise-"))
+    answers = {answer.id: answer.source for answer, _ in exercise_cells(path).values()}
+    for name, exercise in of_lesson(path).all.items():
+        stub = answers[f"exercise-{name.replace('_', '-')}-answer"]
+        assert "..." in stub or "# your" in stub
+        assert exercise.code().splitlines()[-1].strip() not in stub
+        for hint in exercise._hints:
+            assert hint not in text
+
+
+@every_lesson
+def test_the_solved_lesson_runs_and_every_exercise_is_solved(path):
+    notebook = read(path)
+    exercises = of_lesson(path).all
+    for name, (answer, _) in exercise_cells(path).items():
+        next(cell for cell in notebook.cells if cell.id == answer.id).source = exercises[name].code()
+    notebook = nbformat.from_dict(notebook)
+    client = NotebookClient(
+        notebook,
+        kernel_name=CURRENT_ENV_KERNEL_NAME,
+        kernel_manager_class=OurKernelManager,
+        timeout=120,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute()
+    progress = next(cell for cell in code_cells(notebook) if cell.id == "progress").outputs[0].text
+    assert progress.startswith(f"{len(exercises)} of {len(exercises)} solved so far: {', '.join(exercises)}.")
