@@ -4,7 +4,7 @@ A lesson writes each of these in a cell of its own; later lessons import it from
 S keys and any batch dimensions in front (`...`); where a sequence attends to itself, S = T.
 """
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import torch
 from torch import nn
@@ -127,24 +127,28 @@ def entropy(weights):
 # Lesson 04: queries, keys and values
 
 
-def attention(queries, keys, values):
+def attention(queries, keys, values, mask=None):
     """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017), equation 1. The scale comes from the key's last
-    dimension.
+    dimension. Lesson 04 builds it, lesson 09 adds the mask.
 
     Args:
         queries: (..., T, d_k) float tensor.
         keys: (..., S, d_k) float tensor.
         values: (..., S, d_v) float tensor.
+        mask: boolean, (..., T, S) or a shape that broadcasts to it; True keeps a key, False hides it. (The same in
+            `F.scaled_dot_product_attention`, the opposite in `nn.MultiheadAttention`.) A row that hides every key
+            gives nan.
 
     Returns:
         The context vectors, (..., T, d_v), and the attention weights, (..., T, S), whose rows sum to 1.
 
     Raises:
-        TypeError: an argument is not a tensor of floating-point numbers, or their types differ.
+        TypeError: an argument is not a tensor of floating-point numbers, or their types differ; `mask` is not a tensor
+            of booleans.
         ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, keys and values in S, or
-            their batches do not fit.
+            their batches do not fit; `mask` does not fit the scores.
     """
     scores = dot_product_scores(queries, keys)  # (..., T, S)
     _check_vectors("values", values)
@@ -156,6 +160,9 @@ def attention(queries, keys, values):
     _check_batches(queries=queries, keys=keys, values=values)
     if keys.dtype != values.dtype:
         raise TypeError(f"keys and values must be of one type, but keys is {keys.dtype} and values is {values.dtype}")
+    if mask is not None:
+        _check_mask(mask, scores)
+        scores = scores.masked_fill(~mask, -torch.inf)
     weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)  # (..., T, S)
     return weights @ values, weights
 
@@ -232,6 +239,149 @@ class SelfAttentionV2(SelfAttention):
         return context
 
 
+# Lesson 09: causal attention
+
+
+def causal_mask(T):
+    """Which keys a query may see when the future is hidden: those up to its own place.
+
+    Args:
+        T: number of tokens.
+
+    Returns:
+        (T, T) tensor of booleans, True on the diagonal and below it: row i keeps the keys 0 to i. It is made for the
+        `mask` of `attention`, and for the `attn_mask` of `F.scaled_dot_product_attention`.
+
+    Raises:
+        TypeError: `T` is not a whole number.
+        ValueError: `T` is below 1.
+    """
+    _check_sizes(T=T)
+    return torch.ones(T, T, dtype=torch.bool).tril()
+
+
+class CausalAttention(nn.Module):
+    """Self-attention in which a token sees itself and what came before it, with dropout on the weights.
+
+    Calling it with x, (..., T, d_in), returns the context vectors, (..., T, d_out).
+
+    The mask is a buffer: it follows the module to another device, and no optimiser sees it. It is not persistent, since
+    context_length says all about it: a state can be loaded into a module with another context_length.
+
+    Args:
+        d_in: size of an input vector.
+        d_out: size of a query, a key and a value.
+        context_length: the most tokens that an input may have.
+        dropout: the probability with which a weight is set to 0 in training; the others are divided by 1 - dropout.
+        qkv_bias: whether the three layers add a bias.
+
+    Raises:
+        ValueError: a size is below 1, `dropout` is not between 0 and 1, or an input does not end in d_in or has more
+            than context_length tokens.
+        TypeError: a size is not a whole number, or an input is not a tensor of floating-point numbers.
+    """
+
+    def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
+        super().__init__()
+        _check_sizes(d_in=d_in, d_out=d_out, context_length=context_length)
+        _check_dropout(dropout)
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", causal_mask(context_length), persistent=False)
+
+    def forward(self, x):
+        """The context vectors, (..., T, d_out), of x, (..., T, d_in)."""
+        _check_input(x, self.W_query.in_features, self.W_query.weight.dtype)
+        _check_length(x, self.mask.shape[0])
+        T = x.shape[-2]
+        values = self.W_value(x)  # (..., T, d_v)
+        _, weights = attention(self.W_query(x), self.W_key(x), values, self.mask[:T, :T])
+        return self.dropout(weights) @ values  # mixed again, since dropout comes between weights and values
+
+
+# Lesson 10: several heads
+
+
+class MultiHeadAttentionWrapper(nn.Module):
+    """Several `CausalAttention` side by side; their context vectors are joined in the order of the heads.
+
+    Calling it with x, (..., T, d_in), returns (..., T, num_heads * d_head).
+
+    Args:
+        d_in: size of an input vector.
+        d_head: size of a query, a key and a value of one head.
+        context_length, dropout, qkv_bias: as in `CausalAttention`, for each head.
+        num_heads: number of heads.
+
+    Raises:
+        ValueError, TypeError: as in `CausalAttention`.
+    """
+
+    def __init__(self, d_in, d_head, context_length, dropout=0.0, num_heads=2, qkv_bias=False):
+        super().__init__()
+        _check_sizes(d_in=d_in, d_head=d_head, context_length=context_length, num_heads=num_heads)
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_head, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        """The context vectors of all heads, (..., T, num_heads * d_head), of x, (..., T, d_in)."""
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+
+class MultiHeadAttention(nn.Module):
+    """Causal attention with several heads in one: three large layers, whose results are split into the heads' parts.
+
+    Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2. Calling it with x, (..., T, d_in),
+    returns (..., T, d_out); with `return_weights=True` also the weights of all heads before dropout,
+    (..., num_heads, T, T).
+
+    Args:
+        d_in: size of an input vector.
+        d_out: size of an output vector, also called d_model; each head has d_head = d_out / num_heads of it.
+        context_length, dropout, qkv_bias: as in `CausalAttention`.
+        num_heads: number of heads, a divisor of d_out.
+
+    Raises:
+        ValueError: `num_heads` does not divide `d_out`; otherwise as in `CausalAttention`.
+        TypeError: as in `CausalAttention`.
+    """
+
+    def __init__(self, d_in, d_out, context_length, dropout=0.0, num_heads=2, qkv_bias=False):
+        super().__init__()
+        _check_sizes(d_in=d_in, d_out=d_out, context_length=context_length, num_heads=num_heads)
+        _check_dropout(dropout)
+        if d_out % num_heads:
+            raise ValueError(
+                f"d_out must be num_heads times a whole number, but d_out = {d_out} and num_heads = {num_heads}"
+            )
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", causal_mask(context_length), persistent=False)
+
+    def split(self, x):
+        """(..., T, d_out) -> (..., num_heads, T, d_head): each head gets its own columns."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
+
+    def forward(self, x, return_weights=False):
+        """The output, (..., T, d_out), of x, (..., T, d_in), and, if asked for, the weights before dropout."""
+        _check_input(x, self.W_query.in_features, self.W_query.weight.dtype)
+        _check_length(x, self.mask.shape[0])
+        T = x.shape[-2]
+        values = self.split(self.W_value(x))  # (..., num_heads, T, d_head)
+        queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))
+        _, weights = attention(queries, keys, values, self.mask[:T, :T])  # (..., num_heads, T, T)
+        context = self.dropout(weights) @ values  # (..., num_heads, T, d_head)
+        output = self.out_proj(context.transpose(-3, -2).flatten(-2))  # (..., T, d_out)
+        return (output, weights) if return_weights else output
+
+
 # What the errors say
 
 
@@ -275,4 +425,36 @@ def _check_input(x, d_in, dtype):
     if x.shape[-1] != d_in:
         raise ValueError(
             f"x must end in d_in = {d_in}, the size that this module was made for, but its shape is {tuple(x.shape)}"
+        )
+
+
+def _check_mask(mask, scores):
+    """Whether a mask holds booleans and broadcasts to the scores, without making them larger."""
+    if not isinstance(mask, torch.Tensor):
+        raise TypeError(f"mask must be a tensor of booleans, not {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        raise TypeError(f"mask must hold booleans, True where a key is kept, not {mask.dtype}: mask.bool() converts it")
+    try:
+        fits = torch.broadcast_shapes(mask.shape, scores.shape) == scores.shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask must fit the scores, (..., T, S), which are {tuple(scores.shape)}, but its shape is "
+            f"{tuple(mask.shape)}"
+        )
+
+
+def _check_dropout(dropout):
+    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+        raise TypeError(f"dropout must be a number, not {dropout!r}")
+    if not 0 <= dropout <= 1:
+        raise ValueError(f"dropout is a probability, between 0 and 1, not {dropout}")
+
+
+def _check_length(x, context_length):
+    if x.shape[-2] > context_length:
+        raise ValueError(
+            f"x has {x.shape[-2]} tokens (its shape is {tuple(x.shape)}), but this module was made for "
+            f"context_length = {context_length}"
         )
