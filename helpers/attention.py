@@ -127,19 +127,43 @@ def entropy(weights):
 # Lesson 04: queries, keys and values
 
 
+def attention_weights(queries, keys, mask=None):
+    """The weights of scaled dot-product attention: softmax(Q K^T / sqrt(d_k)), along the key axis.
+
+    Args:
+        queries: (..., T, d_k) float tensor.
+        keys: (..., S, d_k) float tensor.
+        mask: boolean, (..., T, S) or a shape that broadcasts to it; True keeps a key, False hides it. (The same in
+            `F.scaled_dot_product_attention`, the opposite in `nn.MultiheadAttention`.) A row that hides every key is
+            nan. Lesson 09 builds it.
+
+    Returns:
+        (..., T, S) tensor, whose rows sum to 1.
+
+    Raises:
+        TypeError: an argument is not a tensor of floating-point numbers, or their types differ; `mask` is not a tensor
+            of booleans.
+        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, or their batches do not
+            fit; `mask` does not fit the scores.
+    """
+    scores = dot_product_scores(queries, keys)  # (..., T, S)
+    if mask is not None:
+        _check_mask(mask, scores)
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+
+
 def attention(queries, keys, values, mask=None):
     """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017), equation 1. The scale comes from the key's last
-    dimension. Lesson 04 builds it, lesson 09 adds the mask.
+    dimension.
 
     Args:
         queries: (..., T, d_k) float tensor.
         keys: (..., S, d_k) float tensor.
         values: (..., S, d_v) float tensor.
-        mask: boolean, (..., T, S) or a shape that broadcasts to it; True keeps a key, False hides it. (The same in
-            `F.scaled_dot_product_attention`, the opposite in `nn.MultiheadAttention`.) A row that hides every key
-            gives nan.
+        mask: as in `attention_weights`. Lesson 04 has none, lesson 09 adds it.
 
     Returns:
         The context vectors, (..., T, d_v), and the attention weights, (..., T, S), whose rows sum to 1.
@@ -150,7 +174,7 @@ def attention(queries, keys, values, mask=None):
         ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, keys and values in S, or
             their batches do not fit; `mask` does not fit the scores.
     """
-    scores = dot_product_scores(queries, keys)  # (..., T, S)
+    weights = attention_weights(queries, keys, mask)  # (..., T, S)
     _check_vectors("values", values)
     if keys.shape[-2] != values.shape[-2]:
         raise ValueError(
@@ -160,10 +184,6 @@ def attention(queries, keys, values, mask=None):
     _check_batches(queries=queries, keys=keys, values=values)
     if keys.dtype != values.dtype:
         raise TypeError(f"keys and values must be of one type, but keys is {keys.dtype} and values is {values.dtype}")
-    if mask is not None:
-        _check_mask(mask, scores)
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)  # (..., T, S)
     return weights @ values, weights
 
 
@@ -296,9 +316,8 @@ class CausalAttention(nn.Module):
         _check_input(x, self.W_query.in_features, self.W_query.weight.dtype)
         _check_length(x, self.mask.shape[0])
         T = x.shape[-2]
-        values = self.W_value(x)  # (..., T, d_v)
-        _, weights = attention(self.W_query(x), self.W_key(x), values, self.mask[:T, :T])
-        return self.dropout(weights) @ values  # mixed again, since dropout comes between weights and values
+        weights = attention_weights(self.W_query(x), self.W_key(x), self.mask[:T, :T])  # (..., T, T)
+        return self.dropout(weights) @ self.W_value(x)
 
 
 # Lesson 10: several heads
@@ -374,9 +393,8 @@ class MultiHeadAttention(nn.Module):
         _check_input(x, self.W_query.in_features, self.W_query.weight.dtype)
         _check_length(x, self.mask.shape[0])
         T = x.shape[-2]
-        values = self.split(self.W_value(x))  # (..., num_heads, T, d_head)
-        queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))
-        _, weights = attention(queries, keys, values, self.mask[:T, :T])  # (..., num_heads, T, T)
+        queries, keys, values = (self.split(W(x)) for W in (self.W_query, self.W_key, self.W_value))
+        weights = attention_weights(queries, keys, self.mask[:T, :T])  # (..., num_heads, T, T)
         context = self.dropout(weights) @ values  # (..., num_heads, T, d_head)
         output = self.out_proj(context.transpose(-3, -2).flatten(-2))  # (..., T, d_out)
         return (output, weights) if return_weights else output

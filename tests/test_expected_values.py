@@ -1,4 +1,4 @@
-"""Every number that the source documents print appears, right and with four decimals, in a stored output."""
+"""Every number that the source documents print, and the canonical ones of later lessons, right in a stored output."""
 
 import pytest
 from lessons import LESSONS, expected_values, numbers, outputs, plain_text, read
