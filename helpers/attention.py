@@ -4,6 +4,7 @@ A lesson writes each of these in a cell of its own; later lessons import it from
 S keys and any batch dimensions in front (`...`); where a sequence attends to itself, S = T.
 """
 
+import math
 from numbers import Integral, Real
 
 import torch
@@ -400,12 +401,85 @@ class MultiHeadAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
+# Lesson 11: image patches
+
+
+def patches(image, size):
+    """Cut images into square patches, one per row, in the order of reading: left to right, then down.
+
+    Where the patches of an image are the tokens of a sequence (Dosovitskiy et al., "An Image is Worth 16x16 Words",
+    2020), this is the first step.
+
+    Args:
+        image: (..., H, W) tensor; size divides both H and W.
+        size: height and width of a patch, in pixels.
+
+    Returns:
+        (..., T, size * size) tensor with T = (H / size) * (W / size); the pixels of a patch are in the order of
+        reading, too. `assemble` is the inverse.
+
+    Raises:
+        TypeError: `image` is not a tensor, or `size` is not a whole number.
+        ValueError: `image` has fewer than two dimensions, `size` is below 1, or it does not divide H and W.
+    """
+    _check_tensor("image", image)
+    _check_sizes(size=size)
+    if image.dim() < 2:
+        raise ValueError(f"image must be one or more images, (..., H, W), but its shape is {tuple(image.shape)}")
+    height, width = image.shape[-2:]
+    if height % size or width % size or not height or not width:
+        raise ValueError(
+            f"image must divide into patches of {size} x {size} pixels, but its height and width are "
+            f"{height} and {width} (shape {tuple(image.shape)})"
+        )
+    split = image.reshape(*image.shape[:-2], height // size, size, width // size, size)
+    return split.transpose(-3, -2).flatten(-2).flatten(-3, -2)  # (..., T, size * size)
+
+
+def assemble(parts, height, width):
+    """Put patches together again: the inverse of `patches`.
+
+    Args:
+        parts: (..., T, size * size) tensor, as `patches` returns it.
+        height, width: those of the image, in pixels.
+
+    Returns:
+        (..., height, width) tensor.
+
+    Raises:
+        TypeError: `parts` is not a tensor, or `height` or `width` is not a whole number.
+        ValueError: `parts` has fewer than two dimensions, its last is not the square of a whole number, or its T
+            patches do not fill an image of this height and width.
+    """
+    _check_tensor("parts", parts)
+    _check_sizes(height=height, width=width)
+    if parts.dim() < 2:
+        raise ValueError(f"parts must hold one patch per row, (..., T, d), but its shape is {tuple(parts.shape)}")
+    count, pixels = parts.shape[-2:]
+    size = math.isqrt(pixels)
+    if size < 1 or size * size != pixels:
+        raise ValueError(
+            f"the patches must be square, but in parts each has {pixels} pixels (shape {tuple(parts.shape)})"
+        )
+    if height % size or width % size or (height // size) * (width // size) != count:
+        raise ValueError(
+            f"parts has {count} patches of {size} x {size} pixels (shape {tuple(parts.shape)}): they do not fill an "
+            f"image of height {height} and width {width}"
+        )
+    grid = parts.reshape(*parts.shape[:-2], height // size, width // size, size, size)
+    return grid.transpose(-3, -2).reshape(*parts.shape[:-2], height, width)
+
+
 # What the errors say
 
 
-def _check_floats(name, tensor):
+def _check_tensor(name, tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}: torch.tensor(...) makes one")
+
+
+def _check_floats(name, tensor):
+    _check_tensor(name, tensor)
     if not tensor.is_floating_point():
         raise TypeError(f"{name} must hold floating-point numbers, not {tensor.dtype}: {name}.float() converts it")
 
