@@ -98,19 +98,20 @@ def explore(function, /, **sliders):
 
 
 class Explorer:
-    """What `explore` sets in motion. `controls` maps the name of each slider to its widget."""
+    """What `explore` sets in motion. `controls` maps the name of each slider to its widget, `starts` to the default."""
 
     def __init__(self, function, sliders):
-        starts = _check_arguments(function, sliders)
+        self.starts = _check_arguments(function, sliders)
         self.function = function
         self.controls = {}
         self._own = []  # the widgets that are not the caller's
         self._canvas = Canvas() if "figure" in _parameters(function) and "figure" not in sliders else None
+        self.error = None  # what the function raised last time, if anything
         self._output = None
         self._updating = self._moved = False
         try:
             for name, slider in sliders.items():
-                self.controls[name] = control = _control(name, slider, starts.get(name))
+                self.controls[name] = control = _control(name, slider, self.starts.get(name))
                 if control is not slider:
                     self._own.append(control)
             self._moving = [c for c in self.controls.values() if isinstance(c, ipywidgets.DOMWidget)]
@@ -162,6 +163,7 @@ class Explorer:
             except (Exception, SystemExit) as raised:  # SystemExit would end the kernel
                 error = raised
         texts = [text.rstrip("\n") for text in (captured.stdout, captured.stderr) if text]
+        self.error = None
         parts = [_format(text) for text in texts] + [(output.data, output.metadata) for output in captured.outputs]
         try:
             if error is not None:
@@ -172,6 +174,7 @@ class Explorer:
             if not parts:
                 raise TypeError("the function returned nothing: end it with return, followed by what is to be shown")
         except (Exception, SystemExit) as raised:  # of the function, or of a figure that can't be drawn
+            self.error = raised
             moved = {name: value for name, value in values.items() if self.controls[name] in self._moving}
             parts.append((_error_line(raised, moved), {}))
         return _joined(parts)
@@ -320,13 +323,14 @@ def _without_kernel(controls):
     """A line for the place of the sliders where no kernel runs, in the MIME types that are then shown."""
     ranges = {}  # those of the same range are named together
     for control in controls:
-        ranges.setdefault(_range(control), []).append(control.description)
+        ranges.setdefault(range_of(control), []).append(control.description)
     what = ", ".join(", ".join(names) + range_ for range_, names in ranges.items())
     line = f"Sliders: {what}. Run this cell (Shift+Enter) to move them."
     return {"text/html": f"<em>{html.escape(line)}</em>", "text/plain": line}
 
 
-def _range(control):
+def range_of(control):
+    """Where a control can go, in words, such as " from 0 to 10"."""
     low, high = getattr(control, "min", None), getattr(control, "max", None)
     if isinstance(control, ipywidgets.FloatLogSlider):
         low, high = control.base**low, control.base**high
@@ -367,12 +371,13 @@ def _joined(parts):
     """Several things to show, each with its metadata, as one: one under the other."""
     if len(parts) == 1:
         return parts[0]
-    page = []
-    for data, _ in parts:
-        text = data.get("text/plain", "")
-        if "image/png" in data:
-            source = f"data:image/png;base64,{data['image/png']}"
-            page.append(f'<div><img alt="{html.escape(text)}" src="{source}"></div>')
-        else:
-            page.append(data.get("text/html") or f"<pre>{html.escape(text)}</pre>")
-    return {"text/html": "".join(page), "text/plain": "\n".join(data.get("text/plain", "") for data, _ in parts)}, {}
+    page = "".join(html_of(data) for data, _ in parts)
+    return {"text/html": page, "text/plain": "\n".join(data.get("text/plain", "") for data, _ in parts)}, {}
+
+
+def html_of(data):
+    """What a dictionary from MIME type to data shows, as HTML."""
+    text = html.escape(data.get("text/plain", ""))
+    if "image/png" in data:
+        return f'<div><img alt="{text}" src="data:image/png;base64,{data["image/png"]}"></div>'
+    return data.get("text/html") or f"<pre>{text}</pre>"
