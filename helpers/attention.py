@@ -260,6 +260,75 @@ class SelfAttentionV2(SelfAttention):
         return context
 
 
+# Lesson 07: positions
+
+
+def sinusoidal_positions(T, d_model):
+    """A vector for each place from 0 to T - 1, to be added to the inputs: sines and cosines, each pair slower.
+
+    p[t, 2i] = sin(t / 10000^(2i / d_model)) and p[t, 2i + 1] is the cosine of the same. Source: Vaswani et al.,
+    "Attention Is All You Need" (2017), section 3.5.
+
+    Args:
+        T: number of places.
+        d_model: size of an input vector, an even number.
+
+    Returns:
+        (T, d_model) tensor.
+
+    Raises:
+        TypeError: a size is not a whole number.
+        ValueError: a size is below 1, or d_model is odd.
+    """
+    _check_sizes(T=T, d_model=d_model)
+    _check_even("d_model", d_model)
+    places = torch.arange(T, dtype=torch.float64)[:, None]  # (T, 1)
+    two_i = torch.arange(0, d_model, 2, dtype=torch.float64)  # (d_model / 2,)
+    angles = places / 10000 ** (two_i / d_model)  # (T, d_model / 2)
+    waves = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (T, d_model / 2, 2)
+    return waves.flatten(-2).float()
+
+
+def rotate(x, positions, base=10000.0):
+    """Rotary positions: turn each pair of neighbouring numbers by an angle that grows with the place.
+
+    Pair i, of the numbers 2i and 2i + 1, is turned by position * base^(-2i / d). The dot product of a turned query and
+    a turned key then depends on the difference of their positions alone. Source: Su et al., "RoFormer: Enhanced
+    Transformer with Rotary Position Embedding" (2021), section 3.2. (Some models pair number i with i + d / 2 instead.)
+
+    Args:
+        x: (..., T, d) float tensor, queries or keys, with an even d.
+        positions: (T,) tensor of numbers, the place of each row.
+        base: the larger, the slower the last pairs turn.
+
+    Returns:
+        (..., T, d) tensor, each row as long as before.
+
+    Raises:
+        TypeError: `x` is not a tensor of floating-point numbers, or `positions` is not a tensor.
+        ValueError: `x` has fewer than two dimensions or an odd d, `positions` is not one number per row, or `base` is
+            not positive.
+    """
+    _check_vectors("x", x)
+    d = x.shape[-1]
+    _check_even("the last dimension of x", d)
+    if not isinstance(positions, torch.Tensor):
+        raise TypeError(f"positions must be a tensor, not {type(positions).__name__}: torch.arange(T) makes one")
+    if positions.shape != x.shape[-2:-1]:
+        raise ValueError(
+            f"positions must hold one number per row of x, ({x.shape[-2]},), but positions is "
+            f"{tuple(positions.shape)} and x is {tuple(x.shape)}"
+        )
+    if not base > 0:
+        raise ValueError(f"base must be positive, not {base}")
+    speeds = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)  # (d / 2,)
+    angles = positions[..., None] * speeds  # (T, d / 2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]  # (..., T, d / 2) each
+    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
+    return turned.flatten(-2)
+
+
 # Lesson 09: causal attention
 
 
@@ -508,6 +577,11 @@ def _check_sizes(**sizes):
             raise TypeError(f"{name} must be a whole number, not {size!r}")
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
+
+
+def _check_even(name, size):
+    if size % 2:
+        raise ValueError(f"{name} must be even, since its numbers are taken in pairs, not {size}")
 
 
 def _check_input(x, d_in, dtype):
