@@ -80,7 +80,7 @@ def test_every_control_moves_the_result_and_back_without_flicker(lesson):
             explore.cell.scroll_into_view_if_needed()
             explore.watch()
             explore.press(control, there, before=start)
-            for _ in range(3):
+            for _ in range(0 if kind(control) == "checkbox" else 3):
                 lesson.page.keyboard.press(there)
             moved = explore.settled()
             assert moved != start
