@@ -114,6 +114,7 @@ class Canvas:
     def empty(self):
         """The figure, without what was drawn last."""
         self.figure.clear()
+        self.figure.set_layout_engine("constrained")  # from the start: a colour bar is made for the one that it finds
         return self.figure
 
     def finish(self):
@@ -121,7 +122,6 @@ class Canvas:
         axes = self.figure.axes
         arrangement = tuple(spec and spec.get_geometry() for spec in (ax.get_subplotspec() for ax in axes))
         if arrangement not in self._places:
-            self.figure.set_layout_engine("constrained")
             self.figure.draw_without_rendering()
             self._places[arrangement] = [ax.get_position() for ax in axes]
         for ax, place in zip(axes, self._places[arrangement], strict=True):

@@ -374,6 +374,21 @@ def test_each_arrangement_of_axes_has_its_own_layout(page, move):
     assert (picture(page.result()) == one).all()
 
 
+def test_a_colour_bar_finds_its_place_each_time(page, move):
+    def f(figure, n=1):
+        ax = figure.subplots()
+        figure.colorbar(ax.imshow([[0, n], [n, 0]]), ax=ax)
+
+    explore(f, n=(0, 5))
+    first = picture(page.result())
+    move("n", 3)
+    picture(page.result())
+    bar = move.explorers[0]._canvas.figure.axes[1].get_position()
+    assert bar.width < 0.1 < bar.height
+    move("n", 1)
+    assert (picture(page.result()) == first).all()
+
+
 def test_the_error_line_names_the_sliders_and_not_the_figure(page):
     def f(figure, n=1, table=None):
         raise ValueError("bad")

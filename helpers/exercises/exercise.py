@@ -115,11 +115,18 @@ class Task(Exercise):
         if not wrong:
             names = [result.case for result in results]
             return [self._right(f"right for all {len(names)} inputs ({', '.join(names)}). {self._remark}")]
+        smallest = _smallest(wrong)
+        why = self._mistake(wrong) or f"it was tried with {smallest.case}, and {smallest.problem}"
+        return self._explain(smallest, why)
+
+    def _mistake(self, wrong):
+        """The known mistake that goes wrong like this answer, or None; of several the one that else is right most."""
+        fitting = {}
         for sentence, mistake in self.mistakes.items():
-            if _same(wrong, self._try(mistake)):
-                return self._explain(_smallest(wrong), sentence)
-        result = _smallest(wrong)
-        return self._explain(result, f"it was tried with {result.case}, and {result.problem}")
+            results = self._try(mistake)
+            if _same(wrong, results):
+                fitting[sentence] = sum(result.problem is not None for result in results)
+        return min(fitting, key=fitting.get, default=None)
 
     def _try(self, answer):
         """What the answer gives for each input, beside what it should."""
@@ -184,7 +191,7 @@ class Question(Exercise):
         for sentence, mistake in self.mistakes.items():
             if (mistake if callable(mistake) else _is(mistake))(answer):
                 return [self._not_yet(sentence)]
-        return [self._not_yet(f"{_write(answer)} is not it. The answer should be {self._form}.")]
+        return [self._not_yet(f"it is not {_write(answer)}. The answer should be {self._form}.")]
 
 
 class Exercises:

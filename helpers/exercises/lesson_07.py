@@ -1,0 +1,82 @@
+"""Exercises of lesson 07: a table of positions, and what tells two equal tokens apart."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_positions(T, d_model):
+    place = torch.arange(T)[:, None]  # (T, 1)
+    even = torch.arange(0, d_model, 2)  # 2i, (d_model / 2,)
+    angle = place / 10000 ** (even / d_model)  # (T, d_model / 2)
+    table = torch.empty(T, d_model)
+    table[:, 0::2] = angle.sin()
+    table[:, 1::2] = angle.cos()
+    return table
+
+
+def _table(angle, first=torch.sin, second=torch.cos, joined=False):
+    """A table like that of the solution, with a single thing changed."""
+
+    def make(T, d_model):
+        angles = angle(torch.arange(T)[:, None], torch.arange(0, d_model, 2), d_model)
+        pair = [first(angles), second(angles)]
+        return torch.cat(pair, dim=1) if joined else torch.stack(pair, dim=-1).flatten(1)
+
+    return make
+
+
+exercise = Exercises(
+    positions=Task(
+        my_positions,
+        show=("T", "d_model"),
+        cases={
+            "one place": lambda g: (1, 4),
+            "two places": lambda g: (2, 2),
+            "three places": lambda g: (3, 4),
+            "five places": lambda g: (5, 6),
+            "square": lambda g: (8, 8),
+            "a long sequence": lambda g: (100, 16),
+        },
+        right="Each pair of columns is a clock hand with a speed of its own.",
+        mistakes={
+            "all sines stand in the left half and all cosines in the right. In the formula they take turns: columns 2i "
+            "and 2i + 1.": _table(lambda p, even, d: p / 10000 ** (even / d), joined=True),
+            "sine and cosine have changed places: the even columns hold the sine.": _table(
+                lambda p, even, d: p / 10000 ** (even / d), torch.cos, torch.sin
+            ),
+            "the exponent is 2i / d_model, where 2i is the number of the even column itself; yours is half of "
+            "it.": _table(lambda p, even, d: p / 10000 ** (even / 2 / d)),
+            "the exponent is twice as large as it should be: 2i is the number of the even column itself.": _table(
+                lambda p, even, d: p / 10000 ** (2 * even / d)
+            ),
+            "places are counted from 0. Yours begin with 1.": _table(lambda p, even, d: (p + 1) / 10000 ** (even / d)),
+            "you multiply by the power of 10000. It divides: later columns turn more slowly.": _table(
+                lambda p, even, d: p * 10000 ** (even / d)
+            ),
+        },
+        hints=[
+            "First the angles, a table with a row per place and a column per pair; then their sine and cosine.",
+            "torch.arange(T)[:, None] is a column of places, torch.arange(0, d_model, 2) a row with the numbers 2i.",
+            "Fill an empty (T, d_model) table: table[:, 0::2] with the sines, table[:, 1::2] with the cosines.",
+        ],
+    ),
+    added=Question(
+        "my_added = [[6, 16], [6, 32]]  # a sum has the shape of its parts; appended vectors get longer",
+        form="two pairs of numbers, [[rows, columns], [rows, columns]]",
+        right="only the sum keeps the size that the rest of the model was made for.",
+        mistakes={
+            "added, each number of a token's vector gets one of the position's: the shape stays.": lambda answer: (
+                list(map(int, answer[0])) in ([6, 32], [12, 16])
+            ),
+            "appended means one vector behind the other, in each row: twice as many columns.": lambda answer: (
+                list(map(int, answer[1])) == [12, 16]
+            ),
+            "appended, each token's vector becomes longer.": lambda answer: list(map(int, answer[1])) == [6, 16],
+        },
+        hints=[
+            "What is the shape of inputs + positions, if both are (6, 16)?",
+            "Appended, the 16 numbers of the position stand behind the 16 of the token.",
+        ],
+    ),
+)

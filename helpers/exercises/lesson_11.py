@@ -1,0 +1,77 @@
+"""Exercises of lesson 11: patches, and how many there are."""
+
+import torch
+
+from .exercise import Exercises, Question, Task
+
+
+def my_patches(image, size):
+    rows, columns = image.shape[0] // size, image.shape[1] // size
+    patches = image.reshape(rows, size, columns, size)  # row of patches, row in it, column of patches, column in it
+    return patches.transpose(1, 2).reshape(rows * columns, size * size)
+
+
+def _image(height, width, size):
+    return lambda g: (torch.randn(height, width, generator=g), size)
+
+
+def _arranged(*order):
+    def cut(image, size):
+        rows, columns = image.shape[0] // size, image.shape[1] // size
+        return image.reshape(rows, size, columns, size).permute(*order).reshape(rows * columns, size * size)
+
+    return cut
+
+
+exercise = Exercises(
+    patches=Task(
+        my_patches,
+        show=("image", "size"),
+        cases={
+            "4 x 4, patches of 2": lambda g: (torch.arange(16.0).reshape(4, 4), 2),
+            "a single patch": _image(3, 3, 3),
+            "patches of one pixel": _image(2, 3, 1),
+            "wider than high": _image(4, 6, 2),
+            "higher than wide": _image(9, 3, 3),
+            "12 x 12, patches of 4": _image(12, 12, 4),
+            "whole numbers": lambda g: (torch.randint(0, 256, (4, 8), generator=g), 2),
+            "float64": lambda g: (torch.randn(6, 4, generator=g).double(), 2),
+        },
+        right="A row per patch, patches from left to right and from top to bottom, pixels likewise.",
+        mistakes={
+            'the shape is right, but these are not patches: the pixels are dealt out in a row, so a "patch" is a '
+            "strip of a line. Split both sides first, then transpose.": lambda image, size: image.reshape(
+                -1, size * size
+            ),
+            "the patches come column by column. Left to right first, then down.": _arranged(2, 0, 1, 3),
+            "each patch is mirrored at its diagonal: rows of pixels first, then columns.": _arranged(0, 2, 3, 1),
+            "the image is transposed: patches column by column, and each of them mirrored.": _arranged(2, 0, 3, 1),
+        },
+        hints=[
+            "Give each side of the image two dimensions: which patch, and which pixel in it.",
+            "image.reshape(rows, size, columns, size). The two numbers of the patch must come first.",
+            "Then .transpose(1, 2), and reshape to (rows * columns, size * size).",
+        ],
+    ),
+    count=Question(
+        "my_count = [196, 16]  # 14 x 14 patches; 4 times the tokens, 16 times the weights",
+        form="two numbers, [tokens, times]",
+        right="half the side of a patch is four times the tokens, and the table of weights has 16 times the entries.",
+        mistakes={
+            "14 patches fit along one side. The image has two.": lambda a: float(a[0]) == 14,
+            "256 is the number of pixels in a patch. How many patches are there?": lambda a: float(a[0]) == 256,
+            "an image of 224 x 224 has 14 patches along each side: the number of tokens is another.": lambda a: (
+                float(a[0]) != 196
+            ),
+            "the number of tokens grows by 4; the table of weights has a row and a column for each.": lambda a: (
+                float(a[1]) == 4
+            ),
+            "half the side means twice as many patches along each of the two sides, and each token is both a row and "
+            "a column of the table.": lambda a: float(a[1]) != 16,
+        },
+        hints=[
+            "224 / 16 is 14.",
+            "Patches of 8 x 8 pixels: 28 along each side. How many tokens is that, and how many pairs of tokens?",
+        ],
+    ),
+)
