@@ -2,9 +2,11 @@
 
 import importlib
 import itertools
+import random
 import time
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 from lessons import LESSONS, code_cells, read
@@ -62,6 +64,7 @@ def test_each_known_mistake_is_named_and_no_other(exercise, verdict):
 
 WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
     "query": [
+        torch.zeros(3),
         torch.tensor([float("nan"), 0.0, 0.0]),
         torch.tensor([0.22, 0.58, 0.33]),
         torch.tensor([1.0, 0.0, 0.0]),
@@ -108,8 +111,7 @@ def ends_the_kernel(*arguments):
 
 
 def without_end(*arguments):
-    while True:
-        pass
+    while True: pass  # fmt: skip  # noqa: E701
 
 
 def deeper_and_deeper(*arguments):
@@ -286,8 +288,56 @@ def test_the_solution_is_shown_as_code_only_when_asked(exercise, capsys):
 
 def test_a_question_accepts_letters_in_any_form(verdict):
     exercise = of_lesson(LESSONS[2]).puzzle
-    for answer in ("bd", "db", " B, D ", "b and d".replace("and", "+")):
+    for answer in ("bd", "db", " B, D ", "b and d"):
         assert verdict(exercise, answer).startswith("✓")
+
+
+def test_a_word_must_be_the_word(verdict):
+    exercise = of_lesson(LESSONS[0]).favourite
+    assert verdict(exercise, " Starts ").startswith("✓")
+    for answer in ("star", "rats", "starts (0.19)"):
+        assert "not yet" in verdict(exercise, answer)
+
+
+def test_a_mistake_is_named_only_where_all_of_it_fits(verdict):
+    exercise = of_lesson(LESSONS[2]).detector
+    said = verdict(exercise, lambda w: bool((w <= 1).all() and ((w.sum(dim=-1) - 1).abs() < 1e-3).all()))
+    assert "It was tried with a small negative weight" in said
+
+
+def test_a_result_in_float32_for_float64_is_not_right(verdict):
+    exercise = of_lesson(LESSONS[2]).softmax
+    assert "only to a few digits" in verdict(exercise, lambda s: torch.softmax(s.float(), dim=-1).to(s.dtype))
+
+
+def test_a_module_through_which_no_gradient_gets_is_not_right(verdict):
+    exercise = of_lesson(LESSONS[6]).module
+    detached = type(
+        "Detached", (exercise.answer,), {"forward": lambda self, x: exercise.answer.forward(self, x).detach()}
+    )
+    assert "no gradient gets through" in verdict(exercise, detached)
+
+
+def test_what_the_learner_has_set_is_left_alone(verdict):
+    def sets_everything(*arguments):
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        random.seed(0)
+        np.random.seed(0)
+        raise ValueError
+
+    state, numpy_state = random.getstate(), np.random.get_state()[1].tolist()
+    verdict(TASKS[0], sets_everything)
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == (state, numpy_state)
+
+
+def test_a_check_without_gradients_is_the_same(verdict):
+    exercise = of_lesson(LESSONS[4]).step
+    with torch.no_grad():
+        assert verdict(exercise, exercise.answer).startswith("✓")
+        assert not torch.is_grad_enabled()
 
 
 def test_an_unknown_exercise_names_those_there_are():

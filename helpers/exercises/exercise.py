@@ -13,6 +13,8 @@ import dis
 import functools
 import inspect
 import io
+import random
+import re
 import reprlib
 import sys
 import textwrap
@@ -20,6 +22,7 @@ import time
 import traceback
 import warnings
 
+import numpy as np
 import torch
 from IPython.display import display
 from torch import nn
@@ -43,7 +46,7 @@ class Exercise:
         self._hints = hints
         self._given = 0
 
-    def check(self, answer):
+    def check(self, answer=...):
         """Say whether the answer is right, and if not, what it shows. Never raises."""
         try:
             text, *tables = self._judge(answer)
@@ -72,7 +75,8 @@ class Exercise:
         return f"✓ {self.name}: {remark}"
 
     def _not_yet(self, why):
-        return f"{self.name}: not yet. {why[:1].upper()}{why[1:]}"
+        sentence = re.match(r"[a-z]+[ ,'-]", why)  # and not code, such as norm()
+        return f"{self.name}: not yet. {why[:1].upper() if sentence else why[:1]}{why[1:]}"
 
     def _untouched(self):
         return f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps."
@@ -113,31 +117,27 @@ class Task(Exercise):
         results = self._try(answer)
         wrong = [result for result in results if result.problem]
         if not wrong:
-            names = [result.case for result in results]
-            return [self._right(f"right for all {len(names)} inputs ({', '.join(names)}). {self._remark}")]
+            return [self._right(f"right for all {len(results)} inputs. {self._remark}")]
         smallest = _smallest(wrong)
-        why = self._mistake(wrong) or f"it was tried with {smallest.case}, and {smallest.problem}"
-        return self._explain(smallest, why)
+        known = (sentence for sentence, mistaken in self._mistaken.items() if _same(wrong, mistaken))
+        return self._explain(smallest, next(known, f"it was tried with {smallest.case}, and {smallest.problem}"))
 
-    def _mistake(self, wrong):
-        """The known mistake that goes wrong like this answer, or None; of several the one that else is right most."""
-        fitting = {}
-        for sentence, mistake in self.mistakes.items():
-            results = self._try(mistake)
-            if _same(wrong, results):
-                fitting[sentence] = sum(result.problem is not None for result in results)
-        return min(fitting, key=fitting.get, default=None)
+    @functools.cached_property
+    def _mistaken(self):
+        """What each known mistake gives for the inputs for which it is wrong, by its sentence."""
+        tried = {sentence: self._try(mistake, trusted=True) for sentence, mistake in self.mistakes.items()}
+        return {sentence: [result for result in results if result.problem] for sentence, results in tried.items()}
 
-    def _try(self, answer):
-        """What the answer gives for each input, beside what it should."""
-        deadline = time.monotonic() + SECONDS
+    def _try(self, answer, *, trusted=False):
+        """What the answer gives for each input, beside what it should. An answer of ours needs no time limit."""
+        clock = None if trusted else _Clock()
         results = []
         for number, (case, make) in enumerate(self._cases.items()):
             with _aside():
                 arguments = make(torch.Generator().manual_seed(number))
                 expected = self._run(self.answer, *copy.deepcopy(arguments))
             result = _Result(case, arguments, expected)
-            result.try_out(functools.partial(self._run, answer), deadline)
+            result.try_out(functools.partial(self._run, answer), clock)
             results.append(result)
             if result.timed_out:
                 break
@@ -157,16 +157,18 @@ class Question(Exercise):
     """An exercise whose answer is a value.
 
     Args:
-        solution: a line of code that gives the right answer its name.
+        solution: a line of code that gives the right answer its name. Where the answer is letters of options, it has
+            only letters from a to f.
         right: what to say when the answer is right.
         mistakes: for each known mistake the sentence that names it, and the wrong value, or a function of the answer
             that tells whether it is this mistake.
         hints: texts.
         accept: a function of the answer that tells whether it is right, where more than one answer is.
         form: what an answer looks like, as in "a letter, one of a, b and c".
+        explain: a function of a wrong answer that gives a line about it.
     """
 
-    def __init__(self, solution, *, right, mistakes, hints, form, accept=None):
+    def __init__(self, solution, *, right, mistakes, hints, form, accept=None, explain=None):
         super().__init__(hints=hints)
         names = {}
         exec(solution, {"torch": torch}, names)
@@ -176,6 +178,7 @@ class Question(Exercise):
         self._remark = right
         self._form = form
         self._accept = accept or _is(self.answer)
+        self._explain = explain or (lambda answer: "")
 
     def code(self):
         """The solution, which gives the answer the name that the lesson uses."""
@@ -190,7 +193,7 @@ class Question(Exercise):
             return [self._right(self._remark)]
         for sentence, mistake in self.mistakes.items():
             if (mistake if callable(mistake) else _is(mistake))(answer):
-                return [self._not_yet(sentence)]
+                return ["\n".join(filter(None, [self._not_yet(sentence), self._explain(answer)]))]
         return [self._not_yet(f"it is not {_write(answer)}. The answer should be {self._form}.")]
 
 
@@ -235,21 +238,23 @@ class _Result:
         self.got = self.error = self.problem = None
         self.timed_out = False
 
-    def try_out(self, answer, deadline):
+    def try_out(self, answer, clock):
         given = copy.deepcopy(self.arguments)
         try:
-            with _aside(), _until(deadline):
+            with _aside(), clock or contextlib.nullcontext():
                 self.got = answer(*given)
+            if isinstance(self.got, torch.Tensor) and self.got.layout == torch.strided:
+                self.got = self.got.detach().as_subclass(torch.Tensor).clone()
+        except KeyboardInterrupt:
+            raise
         except OutOfTime:
             self.timed_out = True
             self.problem = f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.error = error
             self.problem = f"this stopped it: {_message(error)}"
         else:
             self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
-            if isinstance(self.got, torch.Tensor):
-                self.got = self.got.detach().clone()
 
 
 def _compare(got, expected):
@@ -257,7 +262,7 @@ def _compare(got, expected):
     if got is None:
         return "it returned nothing (None). Does it end with return?"
     if isinstance(expected, bool):
-        if isinstance(got, torch.Tensor) and got.dtype == torch.bool and got.numel() == 1:
+        if isinstance(got, np.bool_) or (isinstance(got, torch.Tensor) and got.dtype == torch.bool and got.dim() == 0):
             got = bool(got)
         if not isinstance(got, bool):
             return f"it returned {_kind(got)} instead of True or False."
@@ -267,12 +272,18 @@ def _compare(got, expected):
     if got.shape != expected.shape:
         return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
     if got.dtype != expected.dtype:
-        return f"the result is of type {got.dtype} instead of {expected.dtype}."
+        return (
+            f"the result is of type {got.dtype} instead of {expected.dtype}. A new tensor gets the type of another, x, "
+            "by dtype=x.dtype."
+        )
     if got.isnan().any() and not expected.isnan().any():
         return "there is nan (not a number) in the result."
     try:
-        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+        close = 1e-9 if got.dtype == torch.float64 else 1e-5
+        torch.testing.assert_close(got, expected, rtol=10 * close, atol=close, equal_nan=True)
     except AssertionError:
+        if torch.allclose(got, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
+            return "the result is right only to a few digits. Has float64 been converted to float32, or rounded?"
         return "some numbers of the result are wrong."
     return None
 
@@ -280,26 +291,33 @@ def _compare(got, expected):
 def _changed(before, after):
     """Whether the answer has changed an argument in place."""
     for old, new in zip(before, after, strict=True):
-        if isinstance(old, torch.Tensor) and (old.shape != new.shape or not _identical(old, new)):
+        if not _identical(old, new):
             return (
-                "it changed its argument itself, in place, so that whoever called it has lost the old numbers. "
-                "Make a new tensor: x = x - 1 instead of x -= 1."
+                "it changed its argument itself, in place, so that whoever called it has lost what was there. "
+                "Make a new one: x = x - 1 instead of x -= 1."
             )
     return None
 
 
 def _identical(old, new):
-    return torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
+    if isinstance(old, torch.Tensor):
+        alike = old.shape == new.shape and old.requires_grad == new.requires_grad
+        return alike and torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
+    if isinstance(old, nn.Module):
+        pairs = zip(old.parameters(), new.parameters(), strict=True)
+        return all(_identical(one, other) for one, other in pairs)
+    return not isinstance(old, list) or old == new
 
 
 def _same(wrong, mistaken):
-    """Whether a known mistake gives the same as the answer, wherever the answer is wrong."""
-    by_case = {result.case: result for result in mistaken}
-    return all(_equal_results(result, by_case.get(result.case)) for result in wrong)
+    """Whether a known mistake goes wrong for the same inputs as the answer, and in the same way."""
+    return [result.case for result in wrong] == [result.case for result in mistaken] and all(
+        map(_equal_results, wrong, mistaken)
+    )
 
 
 def _equal_results(one, other):
-    if other is None or other.problem is None or one.timed_out or other.timed_out:
+    if one.timed_out:
         return False
     if one.error is not None or other.error is not None:
         return _message(one.error) == _message(other.error)
@@ -317,37 +335,51 @@ def _smallest(wrong):
 
 @contextlib.contextmanager
 def _aside():
-    """Within it, prints and warnings are dropped, and random numbers drawn leave the learner's own as they were."""
+    """Within it prints and warnings are dropped, and whatever it draws or sets leaves the learner's own as it was."""
     quiet = io.StringIO()
+    dtype, state, numpy_state = torch.get_default_dtype(), random.getstate(), np.random.get_state()
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(0)
-            yield
+            torch.set_default_dtype(torch.float32)
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(dtype)
+                random.setstate(state)
+                np.random.set_state(numpy_state)
 
 
 # The time limit
 
 
-@contextlib.contextmanager
-def _until(deadline):
-    """Raise OutOfTime in what runs within, once it is later than `deadline`.
+class _Clock:
+    """Raises OutOfTime in what runs within it, once that has taken SECONDS in all, or has waited ten times as long.
 
-    Python looks at the clock before each line of code: that works on every system and in every thread. What it can't
-    stop is a single call that waits outside Python, such as time.sleep; for that there is the kernel's interrupt.
+    Python looks at the clock before each step of the learner's code: that works on every system and in every thread.
+    What it can't stop is a single call that waits outside Python, such as time.sleep, and a loop that catches all that
+    is raised, with a bare except; for these there is the kernel's interrupt or restart.
     """
-    before = sys.gettrace()
 
-    def look(frame, event, argument):
-        if time.monotonic() > deadline:
+    def __init__(self):
+        self._used = 0.0
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        self._start, self._start_waiting = time.thread_time(), time.monotonic()
+        sys.settrace(self._look)
+
+    def __exit__(self, *error):
+        sys.settrace(self._before)
+        self._used += time.thread_time() - self._start
+
+    def _look(self, frame, event, argument):
+        used = self._used + time.thread_time() - self._start  # by this thread: other programs take no time from it
+        if used > SECONDS or time.monotonic() - self._start_waiting > 10 * SECONDS:
             raise OutOfTime
-        return look
-
-    sys.settrace(look)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
+        frame.f_trace_opcodes = "site-packages" not in frame.f_code.co_filename  # a loop may stand in a single line
+        return self._look
 
 
 # Words for what was given
@@ -356,7 +388,9 @@ def _until(deadline):
 def _is_stub(answer):
     """Whether nothing has been written into the function, or into the class's `forward`."""
     if isinstance(answer, type):
-        return _is_stub(vars(answer).get("forward"))
+        made = vars(answer).get("__init__")
+        empty = made is None or set(made.__code__.co_names) <= {"super", "__init__"}
+        return empty and _is_stub(vars(answer).get("forward"))
     if not inspect.isfunction(answer):
         return False
     steps = list(dis.get_instructions(answer))
@@ -387,7 +421,8 @@ def _write(value):
         return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
     if inspect.isfunction(value):
         return f"the function {value.__name__}"
-    text = _short.repr(value)
+    text = " ".join(_short.repr(value).split())
+    text = text if len(text) <= 160 else f"{text[:159]}…"
     return f"something of type {type(value).__name__}" if " instance at 0x" in text else text
 
 
@@ -422,19 +457,25 @@ def _numbers(answer):
 
 
 def _letters(answer):
-    return sorted({letter for letter in answer.lower() if letter.isalpha()})
+    """The letters of the options in an answer: those that stand alone, or those of a single word of such letters."""
+    answer = answer.lower()
+    return sorted(set(re.findall(r"\b[a-z]\b", answer) or re.sub(r"[^a-z]", "", answer)))
 
 
 def _alike(answer, right):
     """Whether an answer is of the kind of the right one: letters, or as many numbers."""
     if isinstance(right, str):
-        return isinstance(answer, str)
+        return type(answer) is str
     given = _numbers(answer)
     return given is not None and given.shape == _numbers(right).shape
 
 
 def _is(value):
     """A function that tells whether an answer of the right kind is this value."""
-    if isinstance(value, str):
+    if isinstance(value, str) and re.fullmatch("[a-f]+", value):
         return lambda answer: _letters(answer) == _letters(value)
+    if isinstance(value, str):
+        return lambda answer: answer.strip().lower() == value.lower()
+    if isinstance(value, list):  # of whole numbers
+        return lambda answer: torch.equal(_numbers(answer), _numbers(value))
     return lambda answer: torch.allclose(_numbers(answer), _numbers(value), rtol=0.005, atol=1e-6)

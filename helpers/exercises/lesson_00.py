@@ -23,7 +23,7 @@ exercise = Exercises(
         hints=[
             "A row is a query. Find the row called one and stay in it.",
             "Set the slider to a higher sharpness: the largest share of a row then stands out.",
-            "At sharpness 100 a single cell of that row is bright. It is not on the diagonal.",
+            "At sharpness 100 look for the brightest cell of that row. It is not on the diagonal.",
         ],
     ),
     projection=Task(
@@ -33,7 +33,6 @@ exercise = Exercises(
             "one token": lambda g: (torch.randn(1, 3, generator=g), torch.randn(3, 2, generator=g)),
             "five tokens": lambda g: (torch.randn(5, 3, generator=g), torch.randn(3, 2, generator=g)),
             "square sizes": lambda g: (torch.randn(3, 3, generator=g), torch.randn(3, 3, generator=g)),
-            "a batch": lambda g: (torch.randn(2, 4, 3, generator=g), torch.randn(3, 5, generator=g)),
             "whole numbers": lambda g: (
                 torch.randint(-5, 5, (4, 3), generator=g),
                 torch.randint(-5, 5, (3, 2), generator=g),

@@ -20,6 +20,7 @@ _PAIRS = {
     "large numbers": lambda g: (1e4 * torch.randn(3, 2, generator=g), torch.randn(2, 2, generator=g)),
     "all negative": lambda g: (-torch.rand(3, 2, generator=g), torch.rand(4, 2, generator=g)),
     "a batch": lambda g: (torch.randn(2, 3, 4, generator=g), torch.randn(2, 5, 4, generator=g)),
+    "a batch of heads": lambda g: (torch.randn(2, 3, 4, 2, generator=g), torch.randn(2, 3, 5, 2, generator=g)),
     "a batch of square tables": lambda g: (torch.randn(3, 3, 3, generator=g), torch.randn(3, 3, 3, generator=g)),
 }
 
@@ -36,6 +37,11 @@ def my_cosines(queries, keys):
 
 def _favourite(query):
     return TOKENS[(INPUTS.double() @ torch.as_tensor(query, dtype=torch.float64)).argmax()]
+
+
+def _scores_of(query):
+    scores = INPUTS.double() @ torch.as_tensor(query, dtype=torch.float64)
+    return "The scores: " + ", ".join(f"{token} {score:.4f}" for token, score in zip(TOKENS, scores, strict=True))
 
 
 exercise = Exercises(
@@ -55,6 +61,11 @@ exercise = Exercises(
                 @ torch.nn.functional.normalize(k.double(), dim=-1).transpose(-2, -1)
             ).to(torch.promote_types(q.dtype, k.dtype) if q.is_floating_point() else torch.float32),
             "the sign * multiplies entry by entry. You need a product of matrices, @.": lambda q, k: q * k,
+            "the keys are not used: these are the scores of the queries with themselves.": lambda q, k: (
+                q @ q.transpose(-2, -1)
+            ),
+            "view or reshape only deals the numbers out again. Rows must become columns: "
+            ".transpose(-2, -1).": lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]),
             "the keys go in without being transposed. The last dimension of the first factor must meet the first of "
             "the second, so that d_k is summed over.": lambda q, k: q @ k,
         },
@@ -78,6 +89,8 @@ exercise = Exercises(
             "you divide by the norms of the queries only. The length of the key is still in.": lambda q, k: (
                 q @ k.T / q.norm(dim=-1, keepdim=True)
             ),
+            "both norms are rows, (T,) and (S,). One must be a column, so that the two make a table: "
+            "keepdim=True.": lambda q, k: q @ k.T / (q.norm(dim=-1) * k.norm(dim=-1)),
             "norm() without dim is one number for the whole table. Each row needs its own.": lambda q, k: (
                 q @ k.T / (q.norm() * k.norm())
             ),
@@ -118,14 +131,16 @@ exercise = Exercises(
         "my_query = torch.tensor([-1.0, -0.5, -1.0])  # away from all: the shortest vector loses least",
         form="a tensor of three numbers, such as torch.tensor([1.0, 0.0, -1.0])",
         accept=lambda query: torch.isfinite(torch.as_tensor(query)).all() and _favourite(query) == "with",
+        explain=_scores_of,
         right="of all six, with has the highest score. Where all scores are negative, the shortest vector often wins.",
         mistakes={
+            "a query of zeros has the score 0 with every key and prefers none.": lambda q: not torch.as_tensor(q).any(),
             "a vector that is not finite has no scores.": lambda q: not torch.isfinite(torch.as_tensor(q)).all(),
             "with's own vector does not do it: journey points nearly the same way and is longer, so it scores "
             "higher.": lambda q: torch.allclose(torch.as_tensor(q, dtype=torch.float32), INPUTS[3], atol=1e-4),
             "with all three numbers 0 or above it can't be done: journey has larger numbers than with in every "
             "place, and so the higher score.": lambda q: bool((torch.as_tensor(q) >= 0).all()),
-            "another token than with has the highest score. print(inputs @ my_query) shows all six.": lambda q: True,
+            "another token has a score as high, or higher.": lambda q: True,
         },
         hints=[
             "Compare the numbers of with and of journey. What would a negative number in the query do?",

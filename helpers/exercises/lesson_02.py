@@ -102,6 +102,8 @@ exercise = Exercises(
             "each column sums to 1: softmax must run along the key axis, dim=-1.": lambda s, t: torch.softmax(
                 s / t, dim=0
             ),
+            "without dim, softmax guesses along which dimension it runs, and for a single row or a batch it guesses "
+            "another than the last.": lambda s, t: torch.nn.functional.softmax(s / t),
             "it works until exp overflows: use torch.softmax, which subtracts the maximum first.": lambda s, t: (
                 (s / t).exp() / (s / t).exp().sum(dim=-1, keepdim=True)
             ),
@@ -126,6 +128,7 @@ exercise = Exercises(
             "softmax over the wrong axis": lambda g: (_weights(g, 3, 3).T.contiguous(),),
             "sums of 0": lambda g: (torch.zeros(2, 3),),
             "a row with nan": lambda g: (torch.tensor([[0.5, 0.5], [float("nan"), 0.5]]),),
+            "a small negative weight": lambda g: (torch.tensor([[0.5, 0.5, 0.0], [0.6, 0.405, -0.005]]),),
             "a sum of 1 with a negative weight": lambda g: (torch.tensor([[2.0, -1.0], [0.5, 0.5]]),),
             "rows that sum to 1 only together": lambda g: (torch.tensor([[0.9, 0.2], [0.5, 0.4]]),),
             "one bad row in a batch": lambda g: (
@@ -140,6 +143,13 @@ exercise = Exercises(
             ),
             "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.": lambda w: bool(
                 torch.allclose(w.sum(dim=0), torch.ones_like(w.sum(dim=0)), atol=1e-4) and (w >= 0).all()
+            ),
+            "the key axis is dim=1 for a table, but not for a batch, where dim=1 is the query axis: "
+            "dim=-1.": lambda w: bool(
+                (w >= 0).all() and torch.allclose(w.sum(dim=1), torch.ones_like(w.sum(dim=1)), atol=1e-4)
+            ),
+            "it allows too much: a sum that is off by 0.01 is no rounding error.": lambda w: bool(
+                (w >= 0).all() and ((w.sum(dim=-1) - 1).abs() < 0.05).all()
             ),
             "it looks at the sum of everything. Errors of two rows can cancel: look at each row.": lambda w: bool(
                 torch.allclose(w.sum(), torch.tensor(float(w[..., 0].numel()), dtype=w.dtype), atol=1e-3)
@@ -170,7 +180,7 @@ exercise = Exercises(
         right="b sums over the wrong axis, and d is a softmax over the wrong axis: symmetric scores are their "
         "own transpose. In c two mistakes cancel.",
         mistakes={
-            "a is the correct line: its rows sum to 1, so it prints six ones.": lambda answer: "a" in answer,
+            "line a is the correct one: its rows sum to 1, so it prints six ones.": lambda answer: "a" in answer,
             "in c each column sums to 1, but .T turns the columns into rows. Two mistakes that cancel: six "
             "ones.": lambda answer: "c" in answer,
             "b prints them, but it is not alone.": "b",

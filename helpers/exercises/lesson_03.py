@@ -11,15 +11,12 @@ def my_context(weights, values):
 
 def my_attention_without(inputs, off):
     scores = inputs @ inputs.T  # (T, T)
-    weights = torch.softmax(scores, dim=-1)  # (T, T)
-    weights[:, off] = 0  # nobody attends to it
-    weights = weights / weights.sum(dim=-1, keepdim=True)  # the others share what it had
-    return weights @ inputs  # (T, d)
+    scores[:, off] = -torch.inf  # exp(-inf) is 0: no weight, and no part in the sum
+    return torch.softmax(scores, dim=-1) @ inputs  # (T, d)
 
 
 def my_entropy(weights):
-    logs = torch.where(weights > 0, weights, 1).log()  # 0 where the weight is 0
-    return -(weights * logs).sum(dim=-1)  # (...)
+    return torch.special.entr(weights).sum(dim=-1)  # (...); entr is -w ln w, and 0 for w = 0
 
 
 def my_unshuffle(context_shuffled, order):
@@ -39,6 +36,11 @@ def _off(function):
 
 def _zeroed(weights, off):
     return weights.index_fill(-1, torch.tensor([off]), 0)
+
+
+def _cut_and_divided(scores, off):
+    weights = _zeroed(torch.softmax(scores, dim=-1), off)
+    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 exercise = Exercises(
@@ -80,10 +82,11 @@ exercise = Exercises(
             "square sizes": lambda g: (torch.randn(3, 3, generator=g), 1),
             "the last token": lambda g: (torch.randn(4, 2, generator=g), 3),
             "negative numbers": lambda g: (-torch.rand(4, 3, generator=g), 2),
+            "two opposite tokens": lambda g: (torch.tensor([[20.0, 0.0], [-20.0, 0.0]]), 0),
+            "a token that had all the weight": lambda g: (torch.tensor([[1.0, 0.0], [20.0, 0.0], [3.0, 1.0]]), 1),
             "float64": lambda g: (torch.randn(4, 2, generator=g).double(), 0),
         },
-        right="Switched off for all queries, and its share goes to the others. A score of minus infinity does "
-        "the same, as lesson 09 shows.",
+        right="Switched off for all queries, and its share goes to the others. Lesson 09 hides the future like that.",
         mistakes={
             "a score of 0 is not a weight of 0: exp(0) is 1, so the token still gets a share. Set the weight to 0, or "
             "the score to minus infinity.": _off(lambda s, off: torch.softmax(_zeroed(s, off), dim=-1)),
@@ -91,6 +94,16 @@ exercise = Exercises(
             "sum.": _off(lambda s, off: _zeroed(torch.softmax(s, dim=-1), off)),
             "you have switched off a row: the token no longer asks, but the others still attend to it. A key is a "
             "column.": _off(lambda s, off: torch.softmax(s, dim=-1).index_fill(-2, torch.tensor([off]), 0)),
+            "right as long as the others have some weight. Where the token had all of it, 0 / 0 is left: nan. "
+            "Switch it off before softmax: a score of minus infinity gets the weight 0.": _off(_cut_and_divided),
+            "a score such as -100 is no switch: where the others are lower still, the token gets a share. "
+            "It must be minus infinity.": _off(
+                lambda s, off: torch.softmax(s.index_fill(-1, torch.tensor([off]), -100.0), dim=-1)
+            ),
+            "you have switched off the token as a query, a row: with minus infinity all over, its row is nan. A key "
+            "is a column.": _off(
+                lambda s, off: torch.softmax(s.index_fill(-2, torch.tensor([off]), -torch.inf), dim=-1)
+            ),
             "nothing is switched off.": _off(lambda s, off: torch.softmax(s, dim=-1)),
             "softmax again is not a division by the sum: it makes the weights nearly even, and 0 becomes a share "
             "again.": _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
@@ -100,10 +113,9 @@ exercise = Exercises(
             ),
         },
         hints=[
-            "A key is a column of the weights: weights[:, off].",
-            "After a column is set to 0, each row sums to less than 1. How did lesson 02 make shares of numbers that "
-            "are not negative?",
-            "weights / weights.sum(dim=-1, keepdim=True), and then the weighted sum.",
+            "A key is a column of the scores, and of the weights.",
+            "Which score leads to a weight of exactly 0, and adds nothing to the sum under the fraction?",
+            "scores[:, off] = -torch.inf, then softmax, then the weighted sum.",
         ],
     ),
     entropy=Task(
@@ -164,7 +176,7 @@ exercise = Exercises(
                 order
             ],
             "turning the rows around undoes an order only if that was a reversal.": lambda c, order: c.flip(0),
-            "nothing has moved.": lambda c, order: c.clone(),
+            "nothing has moved: row n of the shuffled table belongs to place order[n].": lambda c, order: c.clone(),
         },
         hints=[
             "context_shuffled[0] is the context vector of the token at place order[0] of the sentence.",

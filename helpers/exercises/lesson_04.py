@@ -54,6 +54,22 @@ def _attend(scale=None, dim=-1, mix=None, swap=False, transpose=False):
     return attend
 
 
+def _run_attention(answer, x, *matrices):
+    """The result, if a gradient can get through to the matrices. (W_value is used at all if the numbers are right.)"""
+    matrices = [W.clone().requires_grad_() for W in matrices]
+    context = answer(x, *matrices)
+    shape = (*x.shape[:-1], matrices[2].shape[-1])
+    if (
+        isinstance(context, torch.Tensor)
+        and context.shape == shape
+        and not (
+            context.requires_grad and None not in torch.autograd.grad(context.sum(), matrices[:2], allow_unused=True)
+        )
+    ):
+        raise ValueError("no gradient gets through to the three matrices: leave out .detach(), .data and .item()")
+    return context
+
+
 def _typed(make, change):
     return lambda g: tuple(change(part) for part in make(g))
 
@@ -66,10 +82,11 @@ def sum_of_cubes(W):
     return (W**3).sum()
 
 
-def _stored(T, d_in, d_out, transposed):
+def _stored(T, d_in, d_out, transposed, zeros=0):
     def make(g):
         x, W = torch.randn(T, d_in, generator=g), torch.randn(d_in, d_out, generator=g)
-        y = (x @ W) * (1 + 1e-6)  # as if added up in another order
+        x[:zeros] = 0
+        y = (x @ W) * (1 + 1e-6 * (T > 2))  # most as if added up in another order
         return x, W.T.contiguous() if transposed else W, y
 
     return make
@@ -78,6 +95,7 @@ def _stored(T, d_in, d_out, transposed):
 exercise = Exercises(
     attention=Task(
         my_attention,
+        run=_run_attention,
         show=("x", "W_query", "W_key", "W_value"),
         cases={
             "two tokens": _matrices(2, 3, 2, 2),
@@ -102,6 +120,8 @@ exercise = Exercises(
             "softmax runs over the queries. Along the key axis it is dim=-1: one distribution per query.": _attend(
                 dim=-2
             ),
+            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
+            "dim=-1.": _attend(dim=0),
             "you mix the inputs. What is mixed are the values.": _attend(mix=lambda x, keys, values: x),
             "you mix the keys. What is mixed are the values.": _attend(mix=lambda x, keys, values: keys),
             "queries and keys have changed places: in row i the scores of query i belong.": _attend(swap=True),
@@ -163,6 +183,8 @@ exercise = Exercises(
             "that is the gradient itself. The new matrix is W minus rate times the gradient.": lambda W, loss, r: (
                 W - my_step(W, loss, 1.0)
             ),
+            "W is a plain tensor, which keeps no gradient. Make one of it that does: "
+            "W = W.detach().requires_grad_().": lambda W, loss, r: W - r * torch.autograd.grad(loss(W), [W])[0],
             "W has not moved.": lambda W, loss, r: W.clone(),
             "you subtract the loss. It is a single number; each entry needs its own gradient.": lambda W, loss, r: (
                 W - r * loss(W)
@@ -185,6 +207,8 @@ exercise = Exercises(
             "x @ W, all sizes equal": _stored(3, 3, 3, False),
             "x @ W.T, all sizes equal": _stored(3, 3, 3, True),
             "x @ W.T, 2 to 4": _stored(3, 2, 4, True),
+            "x @ W, the first token all zeros": _stored(3, 2, 2, False, zeros=1),
+            "x @ W.T, the first token all zeros": _stored(3, 2, 2, True, zeros=1),
             "x @ W.T, one token": _stored(1, 3, 3, True),
             "x @ W, one token": _stored(1, 3, 3, False),
         },
@@ -196,6 +220,7 @@ exercise = Exercises(
             ),
             "results are compared with ==. Two ways to add up differ in the last digit: use "
             "torch.allclose.": lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
+            "you say yes to everything. Compare x @ W with y.": lambda x, W, y: True,
             "the other way round: True means that y is x @ W.T.": lambda x, W, y: not is_stored_transposed(x, W, y),
         },
         hints=[

@@ -38,7 +38,7 @@ exercise = Exercises(
             "keys of one number": _pair(3, 2, 1),
             "keys of 256 numbers": _pair(2, 3, 256),
             "a batch": _pair(3, 4, 8, 2),
-            "large queries": lambda g: (50 * torch.randn(2, 6, generator=g), torch.randn(3, 6, generator=g)),
+            "large queries": lambda g: (1000 * torch.randn(2, 6, generator=g), torch.randn(3, 6, generator=g)),
             "float64": lambda g: tuple(part.double() for part in _pair(2, 3, 4)(g)),
         },
         right="The scale comes from the keys themselves, whatever their size.",
@@ -60,6 +60,8 @@ exercise = Exercises(
             "you scale the weights, after softmax: they no longer sum to 1.": lambda q, k: (
                 torch.softmax(q @ k.transpose(-2, -1), dim=-1) / k.shape[-1] ** 0.5
             ),
+            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
+            "dim=-1.": lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=0),
             "softmax runs over the queries. Along the key axis it is dim=-1.": lambda q, k: torch.softmax(
                 q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=-2
             ),
@@ -77,7 +79,7 @@ exercise = Exercises(
         mistakes={
             "400 is the variance. The standard deviation is its square root.": 400,
             "1 is the standard deviation of a single product. 400 of them are added up.": 1,
-            "the standard deviations do not add up or divide; the variances add up.": 1 / 20,
+            "that is 1 / 20. A sum of 400 products is larger than one of them, not smaller.": 1 / 20,
             "d_k is 400, and there is one sum of 400 products, not of 800.": 800**0.5,
         },
         hints=[
@@ -100,6 +102,9 @@ exercise = Exercises(
         mistakes={
             "the diagonal is missing: the delta of the formula is 1 where j = n.": lambda w: -w[:, None] * w[None, :],
             "the product of the weights must be subtracted.": lambda w: torch.diag(w) + w[:, None] * w[None, :],
+            "in row j the formula has w_j in front of the bracket, a column of weights. You multiply by a row of them, "
+            "which puts w_n there.": lambda w: w * (torch.eye(len(w), dtype=w.dtype) - w),
+            "all signs are turned around.": lambda w: w[:, None] * w[None, :] - torch.diag(w),
             "only the diagonal is there. A larger score of one key takes from all others.": lambda w: torch.diag(
                 w - w * w
             ),

@@ -34,10 +34,23 @@ def _run(cls, d_in, d_out, x):
     module = cls(d_in, d_out)
     found = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
     wanted = {name: tuple(parameter.shape) for name, parameter in state.items()}
-    if found != wanted:
-        raise ValueError(f"the module should have the parameters {wanted}, but it has {found or 'none'}")
+    if not found:
+        raise ValueError("the module has no parameters")
+    if missing := {name: shape for name, shape in wanted.items() if found.get(name) != shape}:
+        name, shape = next(iter(missing.items()))
+        raise ValueError(f"the module should have {name} of shape {shape}; its own is of shape {found.get(name)}")
+    if too_many := set(found) - set(wanted):
+        raise ValueError(f"the module should not have {min(too_many)}")
     module.load_state_dict(state)
-    return module.to(x.dtype)(x).detach()
+    context = module.to(x.dtype)(x)
+    if isinstance(context, torch.Tensor):
+        if not context.requires_grad:
+            raise ValueError("no gradient gets through the module: leave out .detach(), .data and .item()")
+        context.sum().backward()
+        for name in ("W_query", "W_key"):  # if W_value is not used, the numbers tell
+            if getattr(module, name).weight.grad is None:
+                raise ValueError(f"no gradient gets through to {name}: leave out .detach(), .data and .item()")
+    return context
 
 
 class _Variant(MySelfAttention):
@@ -121,8 +134,8 @@ exercise = Exercises(
         },
         right="A module that any network could hold.",
         mistakes={
-            "its weights are plain tensors, so the module does not know that it has any, and nothing would train "
-            "them: nn.Linear, or nn.Parameter.": _Plain,
+            "the module has no parameters, so nothing could train it. It does not know weights that are plain tensors: "
+            "make them with nn.Linear.": _Plain,
             "these are nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
             "whose weight is stored transposed.": _Parameters,
             "your layers have a bias: bias=False.": _Biased,
@@ -135,6 +148,8 @@ exercise = Exercises(
             "softmax runs over dim=1, which is the key axis of a single sentence, but the query axis of a batch: "
             "dim=-1.": _variant(dim=1),
             "softmax runs over the queries. Along the key axis it is dim=-1.": _variant(dim=-2),
+            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
+            "dim=-1.": _variant(dim=0),
             "you mix the keys. What is mixed are the values.": _variant(mix="keys"),
             "queries and keys have changed places: in row i the scores of query i belong.": _variant(
                 scores=lambda self, q, k: k @ q.transpose(-2, -1)
@@ -206,8 +221,8 @@ exercise = Exercises(
     global_size=Question(
         'my_global = "b"',
         form='a letter, "a", "b", "c" or "d"',
-        right="the module reads the variable anew at each call. No error, and other weights: the quietest way to be "
-        "wrong. keys.shape[-1] can't go wrong.",
+        right="the module reads the variable anew at each call, and divides its scores by ten times as much. No error, "
+        "and other weights: the quietest way to be wrong. keys.shape[-1] can't go wrong.",
         mistakes={
             "forward does not remember the value that the variable had when the module was made: a global is looked "
             "up at each call.": "a",
