@@ -69,7 +69,7 @@ def outcome(tmp_path_factory):
     (project / "notebooks").mkdir()
     nbformat.write(notebook, project / "notebooks" / LESSON)
     # Started in notebooks/, as a maintainer might.
-    command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no"]
+    command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no", "-n0"]
     run = subprocess.run(command, cwd=project / "notebooks", capture_output=True, encoding="utf-8")
     verdicts = re.findall(r"^(PASSED|FAILED) .*::Cell (\d+)", run.stdout, re.MULTILINE)
     assert len(verdicts) == len(cells), run.stdout + run.stderr
