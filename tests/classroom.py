@@ -324,24 +324,30 @@ def memory_table(hub, students):
     print(f"\nHub and proxy {taken[None, 'server']['Pss']:.0f} MB; everything together {everything:.0f} MB (PSS).\n")
 
 
-def time_table(students, lesson, control, load):
+def time_table(students, lesson, control, spent):
+    """`spent` has the processor seconds of each part, by everything that runs for the hub."""
     moves = [move for student in students for move in student.moves]
-    print(f"| {len(students)} at once, `{lesson}` | median | 95 % | slowest |\n|:--|--:|--:|--:|")
+    print(f"| {len(students)} at once, `{lesson}` | median | 95 % | slowest | processor time each |")
+    print("|:--|--:|--:|--:|--:|")
     for what in ("log in, start a server", "open the lesson, run all"):
-        row([student.seconds[what] for student in students], f"{what}, s", ".1f")
-    row(moves, f"a move of `{control}` ({len(moves)} moves), ms", ".0f")
-    print(f"\nBusy cores while sliders moved, of {os.cpu_count()}: {load:.1f} by all on this machine.\n")
+        row(f"{what}, s", [student.seconds[what] for student in students], spent[what] / len(students), ".1f")
+    row(f"a move of `{control}` ({len(moves)} moves), ms", moves, 1000 * spent["move"] / len(moves), ".0f")
+    print()
 
 
-def row(numbers, name, form):
+def row(name, numbers, processor, form):
     p95 = statistics.quantiles(numbers, n=20, method="inclusive")[-1] if len(numbers) > 1 else numbers[0]
-    print(f"| {name} |", " | ".join(format(n, form) for n in (statistics.median(numbers), p95, max(numbers))), "|")
+    shown = [format(number, form) for number in (statistics.median(numbers), p95, max(numbers), processor)]
+    print(f"| {name} | {' | '.join(shown)} |")
 
 
-def busy_seconds():
-    """Seconds that all cores of the machine have worked, since it was started."""
-    user, nice, system, _idle, _wait, irq, softirq, *_ = Path("/proc/stat").read_text().split("\n")[0].split()[1:]
-    return sum(map(int, (user, nice, system, irq, softirq))) / os.sysconf("SC_CLK_TCK")
+def processor_seconds(hub):
+    """What the processes of the hub have used of the processor so far, whatever else the machine does."""
+    spent = 0
+    for *_, pid in hub.processes():
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        spent += int(after_name[11]) + int(after_name[12])  # in its own code, and in the system's for it
+    return spent / os.sysconf("SC_CLK_TCK")
 
 
 def machine():
@@ -352,17 +358,19 @@ def machine():
     print(", ".join(versions) + "\n")
 
 
-async def lesson_of(students, lesson, moves):
-    """The lesson, in three parts, each begun by all at the same time. Returns the number of busy cores in the last."""
-
-    async def all_of(what, do, patience=PATIENCE):
+async def lesson_of(hub, students, lesson, moves):
+    """The lesson, in three parts, each begun by all at the same time. Returns the processor seconds of each part."""
+    parts = {
+        "log in, start a server": (Student.start_server, PATIENCE),
+        "open the lesson, run all": (lambda student: student.open_and_run(lesson), PATIENCE),
+        "move": (lambda student: student.move(moves), moves * MOVE_PATIENCE),
+    }
+    spent = {}
+    for what, (do, patience) in parts.items():
+        before = processor_seconds(hub)
         await asyncio.gather(*(student.timed(what, do(student), patience) for student in students))
-
-    await all_of("log in, start a server", Student.start_server)
-    await all_of("open the lesson, run all", lambda student: student.open_and_run(lesson))
-    start, busy = time.perf_counter(), busy_seconds()
-    await all_of("move", lambda student: student.move(moves), patience=moves * MOVE_PATIENCE)
-    return (busy_seconds() - busy) / (time.perf_counter() - start)
+        spent[what] = processor_seconds(hub) - before
+    return spent
 
 
 async def take_place(hub, names, lesson, moves):
@@ -370,10 +378,10 @@ async def take_place(hub, names, lesson, moves):
     AsyncHTTPClient.configure(None, max_clients=10 * len(names))
     await hub.answers()
     students = [Student(hub, name) for name in names]
-    load = await lesson_of(students, lesson, moves)
+    spent = await lesson_of(hub, students, lesson, moves)
     well = [student for student in students if not student.failure]
     if well:
-        time_table(well, lesson, well[0].control()[1]["description"], load)
+        time_table(well, lesson, well[0].control()[1]["description"], spent)
         memory_table(hub, well)
     return [student.failure for student in students if student.failure]
 
@@ -418,7 +426,7 @@ def main():
             killed = hub.stop()
         if killed:
             failures.append(f"{killed} processes did not stop when the hub did, and were killed")
-    print("Failures:", "none" if not failures else "")
+    print("Failures:" if failures else "Failures: none")
     for failure in failures:
         print("-", failure)
     return 1 if failures else 0
