@@ -418,6 +418,7 @@ def main():
     check_needs()
     machine()
     names = [f"student{number:02}" for number in range(1, given.students + 1)]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stopped in any way, it stops what it has started
     with tempfile.TemporaryDirectory() as folder:
         hub = Hub(Path(folder), names)
         try:
