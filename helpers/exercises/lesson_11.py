@@ -54,24 +54,22 @@ exercise = Exercises(
         ],
     ),
     count=Question(
-        "my_count = [196, 16]  # 14 x 14 patches; 4 times the tokens, 16 times the weights",
+        "my_count = [64, 256]  # 8 x 8 patches; then 4 times as many along each side, 16 times the tokens",
         form="two numbers, [tokens, times]",
-        right="half the side of a patch is four times the tokens, and the table of weights has 16 times the entries.",
+        right="a quarter of the side of a patch is 16 times the tokens, and 16 times 16 the entries of the table.",
         mistakes={
-            "14 patches fit along one side. The image has two.": lambda a: float(a[0]) == 14,
-            "256 is the number of pixels in a patch. How many patches are there?": lambda a: float(a[0]) == 256,
-            "an image of 224 x 224 has 14 patches along each side: the number of tokens is another.": lambda a: (
-                float(a[0]) != 196
+            "8 patches fit along one side. The image has two.": lambda a: float(a[0]) == 8,
+            "1024 is the number of pixels in a patch. How many patches are there?": lambda a: float(a[0]) == 1024,
+            "the image has 8 patches along each side: the number of tokens is another.": lambda a: float(a[0]) != 64,
+            "the number of tokens grows by 16; the table of weights has a row and a column for each.": lambda a: (
+                float(a[1]) == 16
             ),
-            "the number of tokens grows by 4; the table of weights has a row and a column for each.": lambda a: (
-                float(a[1]) == 4
-            ),
-            "half the side means twice as many patches along each of the two sides, and each token is both a row and "
-            "a column of the table.": lambda a: float(a[1]) != 16,
+            "a quarter of the side means four times as many patches along each of the two sides, and each token is "
+            "both a row and a column of the table.": lambda a: float(a[1]) != 256,
         },
         hints=[
-            "224 / 16 is 14.",
-            "Patches of 8 x 8 pixels: 28 along each side. How many tokens is that, and how many pairs of tokens?",
+            "256 / 32 is 8.",
+            "Patches of 8 x 8 pixels: 32 along each side. How many tokens is that, and how many pairs of tokens?",
         ],
     ),
 )
