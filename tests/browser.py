@@ -171,13 +171,20 @@ class Explore:
         raise AssertionError(f"{key} on {control.get_attribute('aria-label')} changed nothing in 10 s")
 
     def settled(self):
-        """The result once the kernel has answered all that was sent to it, and the page has nothing more to show."""
-        last = None
-        while (now := self.shown()) != last:
-            last = now
+        """The result once the kernel has answered all that was sent to it, and it has stayed the same for a while."""
+        seen = [self.shown()]
+        while len(seen) < 4 or len(set(seen[-4:])) > 1:
             self.page.evaluate(_ANSWERED)
-            self.page.wait_for_timeout(100)
-        return now
+            self.page.wait_for_timeout(60)
+            seen.append(self.shown())
+        return seen[-1]
+
+    def becomes(self, expected):
+        """Wait until the result is the expected one, and stays so; tell whether it does."""
+        deadline = time.monotonic() + 10
+        while self.shown() != expected and time.monotonic() < deadline:
+            self.page.wait_for_timeout(20)
+        return self.settled() == expected
 
     def watch(self):
         """From now on note in each frame the height of the result, and whether anything is in it."""
