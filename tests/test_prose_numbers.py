@@ -1,0 +1,215 @@
+"""Numbers in the text of a lesson are those of its outputs, as precisely as the text writes them.
+
+Each number with decimals, and each percentage, must stand in an output or a line of code beside the text; or, where it
+has enough digits not to be met by chance, anywhere in the lesson. For the others the tables below say where they come
+from. Whole numbers are not looked at: as labels and counts they stand everywhere.
+"""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+from lessons import LESSONS, plain_text, read
+
+# A number with decimals; or with "per cent" or "%" behind it, also as the first of two: "97 and 100 per cent".
+WRITTEN = re.compile(
+    r"(?<![\w.])(?P<percentage>-?\d+(?:\.\d+)?)(?= (?:and -?\d+(?:\.\d+)? )?(?:per cent|%))"
+    r"|(?<![\w.])-?\d*\.\d+(?!\w|\.\d)"
+)
+PRINTED = re.compile(r"(?<![\w.])(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)(%?)")
+DIGITS_OF_ITS_OWN = 3  # with so many a number is hardly met by chance elsewhere in the lesson
+
+# Texts that repeat a cell further away: text -> cells.
+REPEATED = {
+    ("00_start_here", "slider-read"): [("02_softmax", "temperature")],  # sharpness 100 is temperature 0.01
+    ("01_dot_product_scores", "explore-read"): [("01_dot_product_scores", "tokens")],
+    ("02_softmax", "explore-read"): [("01_dot_product_scores", "pairs")],
+    ("03_context_vectors", "one-text"): [("01_dot_product_scores", "tokens")],
+    ("03_context_vectors", "exercise-hull"): [("01_dot_product_scores", "tokens")],
+    ("04_queries_keys_values", "large-text"): [("02_softmax", "break"), ("04_queries_keys_values", "square")],
+}
+
+# Numbers that no output shows, because only a slider leads there or because they take a step more: how to get them.
+CALCULATED = {
+    ("00_start_here", "slider-read"): {"0.1667": "1 / 6"},
+    ("02_softmax", "break-text"): {"3.4": "torch.finfo(torch.float32).max / 1e38"},
+    ("02_softmax", "temperature-read"): {"0.0196": "INPUTS[1] @ (INPUTS[1] - INPUTS[2])"},
+    ("02_softmax", "explore-read"): {
+        "0.0084": "INPUTS[4] @ (INPUTS[2] - INPUTS[1])",
+        "0.010": "10**-2",
+        "0.70": "torch.softmax(INPUTS @ INPUTS[4] / 0.01, dim=-1).max()",
+        "0.001": "10**-3",
+    },
+    ("02_softmax", "curves-read"): {"0.001": "10**-3", "0.0196": "INPUTS[1] @ (INPUTS[1] - INPUTS[2])"},
+    ("04_queries_keys_values", "large-read"): {"1.41": "math.sqrt(2)"},
+    ("10_multi_head", "cost-read"): {  # of twice the tokens, from the numbers in the table above
+        "3.0": "25_165_824 / 8_388_608",
+        "3.3": "83_886_080 / 25_165_824",
+    },
+    ("11_image_patches", "model-text"): {"25": "1 / 4"},
+}
+
+# Numbers that repeat nothing: bounds in a question, and the like.
+GIVEN = {
+    ("02_softmax", "exercise-detector"): ["0.01"],  # an error that the answer must find
+    ("02_softmax", "explore-text"): ["0.9"],  # a bound to look for with the slider
+    ("03_context_vectors", "exercise-hull"): ["0.9"],  # a number out of reach
+    ("03_context_vectors", "entropy-read"): ["100"],  # the most that there is
+    ("05_scaling", "exercise-broken"): ["0.5"],  # an exponent
+    ("05_scaling", "explore-text"): ["0.9"],  # a bound to look for with the slider
+    ("05_scaling", "explore-read"): ["0.9"],  # the same
+    ("06_attention_modules", "exercise-global-size"): ["0.5"],  # an exponent
+    ("07_position", "sinus-text"): ["3.5"],  # a section of a paper
+    ("11_image_patches", "verdicts-read"): ["99"],  # of trainings that the lesson does not run
+}
+
+LESSON_CELLS = {path.stem: read(path).cells for path in LESSONS}
+
+
+class Written:
+    """A number as the text writes it: `start` is its place in the source of the cell, `half` half its last digit."""
+
+    def __init__(self, text, start, percentage):
+        self.text, self.start, self.percentage = text, start, percentage
+        decimals = len(text.partition(".")[2]) + (2 if percentage else 0)
+        self.value = Fraction(text) / (100 if percentage else 1)
+        self.half = Fraction(1, 2 * 10**decimals)
+        self.digits = len(text.lstrip("-0.").replace(".", ""))
+
+    def is_in(self, numbers):
+        return any(abs(self.value - number) <= self.half for number in numbers)
+
+
+def written(source):
+    """The numbers in the text of a cell."""
+    return [Written(m[0], m.start(), m["percentage"] is not None) for m in WRITTEN.finditer(source)]
+
+
+def printed(text):
+    """The numbers with decimals in an output or in code, and the percentages, exactly as they stand there."""
+    found = PRINTED.findall(text)
+    return {Fraction(n) / (100 if sign else 1) for n, sign in found if sign or "." in n or "e" in n}
+
+
+def shown(cells):
+    """The numbers in code cells and in their outputs. A heatmap's text has the same as its table."""
+    numbers = set()
+    for cell in cells:
+        if cell.cell_type == "code":
+            numbers |= printed("\n".join([cell.source, *map(plain_text, cell.outputs)]))
+    return numbers
+
+
+def nearby(cells, place):
+    """The code cells before a text, up to the text before, and those behind it."""
+    before, behind = place, place + 1
+    while before and cells[before - 1].cell_type == "code":
+        before -= 1
+    while behind < len(cells) and cells[behind].cell_type == "code":
+        behind += 1
+    return cells[before:behind]
+
+
+def sources(lesson, place):
+    """The numbers that a text may repeat: those beside it, and those of the lesson."""
+    cells = LESSON_CELLS[lesson]
+    beside = nearby(cells, place)
+    for other, name in REPEATED.get((lesson, cells[place].id), []):
+        beside = [*beside, *(cell for cell in LESSON_CELLS[other] if cell.id == name)]
+    return shown(beside), shown(cells)
+
+
+def is_found(number, beside, everywhere):
+    return number.is_in(beside) or (number.digits >= DIGITS_OF_ITS_OWN and number.is_in(everywhere))
+
+
+def calculate(formula):
+    import torch
+
+    from helpers import INPUTS
+
+    return Fraction(float(eval(formula, {"INPUTS": INPUTS, "math": math, "torch": torch})))
+
+
+TEXTS = {
+    (lesson, cell.id): (place, written(cell.source))
+    for lesson, cells in LESSON_CELLS.items()
+    for place, cell in enumerate(cells)
+    if cell.cell_type == "markdown" and written(cell.source)
+}
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=":".join)
+def test_the_numbers_of_a_text_are_those_of_the_outputs(text):
+    place, numbers = TEXTS[text]
+    beside, everywhere = sources(text[0], place)
+    for number in numbers:
+        if number.text in GIVEN.get(text, []):
+            continue
+        formula = CALCULATED.get(text, {}).get(number.text)
+        if formula is not None:
+            assert number.is_in([calculate(formula)]), f"{number.text} is not {formula}, {float(calculate(formula))}"
+        else:
+            assert is_found(number, beside, everywhere), (
+                f"no output beside the text shows {number.text}. If it repeats none, say in {__name__} where it is from"
+            )
+
+
+@pytest.mark.parametrize("table", [REPEATED, CALCULATED, GIVEN], ids=["repeated", "calculated", "given"])
+def test_no_exception_has_outlived_its_number(table):
+    for text, exceptions in table.items():
+        assert text in TEXTS, f"{text} has no numbers any more"
+        numbers = {number.text for number in TEXTS[text][1]}
+        for exception in exceptions:
+            if table is REPEATED:
+                lesson, name = exception
+                assert name in {cell.id for cell in LESSON_CELLS[lesson]}, f"{lesson} has no cell {name} any more"
+            else:
+                assert exception in numbers, f"{text} has no {exception} any more"
+
+
+def changed_digits(number):
+    """The number with each of its digits changed in turn."""
+    for place, digit in enumerate(number.text):
+        if digit.isdigit():
+            other = str((int(digit) + 1) % 10)
+            text = number.text[:place] + other + number.text[place + 1 :]
+            yield Written(text, number.start, number.percentage)
+
+
+def test_nearly_every_wrong_digit_would_be_noticed():
+    unnoticed, tried = [], 0
+    for text, (place, numbers) in TEXTS.items():
+        beside, everywhere = sources(text[0], place)
+        for number in numbers:
+            if number.text in [*GIVEN.get(text, []), *CALCULATED.get(text, {})]:
+                continue
+            for wrong in changed_digits(number):
+                tried += 1
+                if is_found(wrong, beside, everywhere):
+                    unnoticed.append(f"{':'.join(text)} {number.text} as {wrong.text}")
+    assert tried > 300
+    assert len(unnoticed) < 0.07 * tried, unnoticed  # numbers of one or two digits meet another by chance
+
+
+def test_written_reads_numbers_as_a_reader_does():
+    found = written("At .5 or -0.25, 98 per cent (not 7, 3.11.2 or x_0.5), between 97 and 100 per cent, 25 %; $1.41$.")
+    assert [(number.text, float(number.value)) for number in found] == [
+        (".5", 0.5),
+        ("-0.25", -0.25),
+        ("98", 0.98),
+        ("97", 0.97),
+        ("100", 1.0),
+        ("25", 0.25),
+        ("1.41", 1.41),
+    ]
+
+
+def test_a_number_is_compared_as_precisely_as_it_is_written():
+    rounded, percentage = written("0.24, 98 per cent")
+    assert rounded.is_in(printed("0.2379"))
+    assert not rounded.is_in(printed("0.2333"))
+    assert percentage.is_in(printed("0.9817"))
+    assert percentage.is_in(printed("97.6%"))
+    assert not percentage.is_in(printed("0.9712 98"))  # a whole number is a label
