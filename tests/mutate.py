@@ -36,6 +36,13 @@ MAY_SURVIVE = {"text"}  # prose holds more numbers than a test can know
 
 PROSE = "tests/test_prose_numbers.py"
 FORM = ("tests/test_lessons_form.py", PROSE, "tests/test_expected_values.py")
+OF_ATTENTION = (
+    "tests/test_attention.py",
+    "tests/test_causal_and_heads.py",
+    "tests/test_positions.py",
+    "tests/test_patches.py",
+)
+SAME_AS_IN_HELPERS = (*OF_ATTENTION, "-k", "lesson")  # the functions that a lesson builds
 # For each file of the helpers the tests that might notice, one selection after the other until one does.
 OF_HELPERS = {
     "helpers/heatmap.py": [("tests/test_heatmap.py",), ("notebooks/02_softmax.ipynb",)],
@@ -47,14 +54,7 @@ OF_HELPERS = {
     "helpers/figures.py": [("tests/test_drawing.py",), ("tests/test_sliders.py", "-k", "figure or picture")],
     "helpers/sentence.py": [("tests/test_expected_values.py",)],
     "helpers/environment.py": [("tests/test_environment.py",)],
-    "helpers/attention.py": [
-        (
-            "tests/test_attention.py",
-            "tests/test_causal_and_heads.py",
-            "tests/test_positions.py",
-            "tests/test_patches.py",
-        )
-    ],
+    "helpers/attention.py": [OF_ATTENTION],
     "helpers/exercises/exercise.py": [("tests/test_exercises.py", "-k", "not solved_lesson")],
 }
 
@@ -179,7 +179,7 @@ def tests_for(mutant):
     """The selections of tests that could notice a mutant alone in its run, in order."""
     if mutant.kind == "helper":
         return OF_HELPERS[mutant.file]
-    return [(mutant.file,), FORM]
+    return [(mutant.file,), FORM, SAME_AS_IN_HELPERS]
 
 
 def groups(mutants):

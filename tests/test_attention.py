@@ -105,9 +105,12 @@ def test_entropy_at_its_ends():
 
 def test_lesson_and_helpers_have_the_same_functions():
     scores, inputs = random(2, 4, 5, scale=4), random(2, 4, 3)
+    scored = from_lesson("01_dot_product_scores", "function")["dot_product_scores"]
     naive = from_lesson("02_softmax", "naive")["softmax_naive"]
     stable = from_lesson("02_softmax", "repair")["softmax"]
     attention = from_lesson("03_context_vectors", "function")["simple_attention"]
+    keys = random(2, 7, 3, seed=1)  # other than the queries, or nobody sees which of the two is transposed
+    torch.testing.assert_close(scored(inputs, keys), dot_product_scores(inputs, keys))
     for dim in (-1, 0):
         torch.testing.assert_close(naive(scores, dim=dim), softmax_naive(scores, dim=dim))
         torch.testing.assert_close(stable(100 * scores, dim=dim), softmax(100 * scores, dim=dim))
