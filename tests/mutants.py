@@ -254,7 +254,13 @@ HELPERS = [
     ("rough comparison", "exercises/exercise", "_compare", "atol=1e-5", "atol=1e-1"),
     ("argument changed unseen", "exercises/exercise", "_changed", "not _identical(old, new)", "False"),
     ("largest input shown", "exercises/exercise", "_smallest", "return min(", "return max("),
-    ("least likely mistake named", "exercises/exercise", "Task._mistake", "return min(", "return max("),
+    (
+        "a mistake named that fits half",
+        "exercises/exercise",
+        "_same",
+        "== [result.case for result in mistaken]",
+        "!= []",
+    ),
     ("first hint again and again", "exercises/exercise", "Exercise.hint", "self._given + 1, len", "1, len"),
     (
         "the learner's random numbers used up",

@@ -271,7 +271,7 @@ def test_of(mutant, project):
 
 def pytest(project, arguments):
     """Run pytest in the copy: its exit code, 0 or 1, what it printed, and the seconds it took."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rf", "--color=no", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "--color=no", "-p", "no:cacheprovider", "-n0", *arguments]
     # A stored .pyc is taken for new where size and second of the change are those of the file before.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     start = time.monotonic()
