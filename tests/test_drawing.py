@@ -20,6 +20,7 @@ CHANGES = {
     "a title": lambda left, right: left.set_title("Another,\nand longer"),
     "the limits of x": lambda left, right: right.set_xlim(0, 20),
     "the limits of y, by adding a line": lambda left, right: right.plot([50, 60]),
+    "the view, past the axes": lambda left, right: setattr(right.viewLim, "intervalx", (0, 20)),
     "the name of an axis": lambda left, right: left.set_xlabel("something else"),
     "the colour of a name": lambda left, right: left.xaxis.label.set_color("red"),
     "the colour of a tick label": lambda left, right: left.get_xticklabels()[1].set_color("red"),

@@ -103,6 +103,7 @@ def test_it_starts_at_the_default_of_the_argument(shown):
         ([1, 10, 100], [1, 10, 100]),
         (["a", "b"], ["a", "b"]),
         (torch.tensor([2, 4]), [2, 4]),
+        ((1, 200), list(range(1, 201))),  # the most that there may be
     ],
 )
 def test_the_positions_are_those_of_an_explore(shown, slider, expected):

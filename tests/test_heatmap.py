@@ -186,6 +186,22 @@ def test_text_is_readable_on_every_colour(colour_text):
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
+@pytest.mark.parametrize(
+    ("colour", "luminance"),
+    [
+        ((255, 0, 0), 0.2126),
+        ((0, 255, 0), 0.7152),
+        ((0, 0, 255), 0.0722),
+        ((255, 255, 255), 1.0),
+        ((0, 0, 0), 0.0),
+        ((128, 128, 128), 0.2159),
+        ((10, 10, 10), 0.0030),
+    ],
+)
+def test_luminance_is_that_of_wcag(colour, luminance):
+    assert _luminance(*colour) == pytest.approx(luminance, abs=5e-5)
+
+
 def test_nan_and_infinity_are_shown_as_such():
     shown = heatmap([[math.nan, math.inf, -math.inf, 0.25, 0.75]])
     cells = Table(shown).rows[0]

@@ -137,6 +137,11 @@ def test_where_no_kernel_runs_a_line_stands_in_for_the_sliders(page, move):
     assert WIDGET in page.result(0)
 
 
+def test_the_line_for_a_log_slider_has_its_values_not_its_exponents(page):
+    explore(lambda rate: "text", rate=ipywidgets.FloatLogSlider(1, base=10, min=-2, max=2))
+    assert page.text(0).startswith("Sliders: rate from 0.01 to 100")
+
+
 @pytest.mark.parametrize(
     ("slider", "kind", "value"),
     [
