@@ -13,8 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from refresh import CURRENT_ENV_KERNEL_NAME, OurKernelManager, normalise
 from test_launch import shown
 
-LONGEST_TRACEBACK = 15  # lines, for each function of the lesson that was at work
-MOST_CALLS = 3
+SHORT_TRACEBACK, LONGEST_TRACEBACK = 15, 30  # lines; the longest where one function of a cell has called another
 every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
 
@@ -103,7 +102,7 @@ def test_each_cell_run_twice_shows_the_same_and_afterwards_each_runs_again_from_
 
 def test_a_cell_run_before_those_that_it_needs_says_shortly_what_is_missing():
     kernel = Kernel()
-    raised = []
+    raised, lengths = [], []
     with kernel.running():
         for path in LESSONS:
             earlier = ""
@@ -114,12 +113,12 @@ def test_a_cell_run_before_those_that_it_needs_says_shortly_what_is_missing():
                     missing = re.fullmatch(r"No module named '(helpers)'|name '(\w+)' is not defined", text)
                     assert missing, f"{where}: {error.ename}: {text}"
                     assert missing[1] or re.search(rf"\b{missing[2]}\b", earlier), f"{where}: where is {missing[2]}?"
-                    traceback = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(cell.outputs[-1].traceback))  # no colours
-                    calls = len(re.findall(r"-> \d+", traceback))  # an arrow shows the line of each
-                    assert len(traceback.splitlines()) <= LONGEST_TRACEBACK * calls, where
-                    assert calls <= MOST_CALLS, where
+                    length = len("\n".join(cell.outputs[-1].traceback).splitlines())
+                    assert length <= LONGEST_TRACEBACK, f"{where}: {length} lines"
+                    lengths.append(length)
                     raised.append(error.ename)
                 earlier += cell.source
+    assert sum(length > SHORT_TRACEBACK for length in lengths) < len(lengths) / 20
     assert raised.count("ModuleNotFoundError") >= len(LESSONS)
     assert raised.count("NameError") > 4 * len(LESSONS)
 
