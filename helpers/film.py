@@ -5,7 +5,6 @@ the next frame is on the screen at once, and the slider lives on in a page expor
 as on GitHub, the reader sees the first frame.
 """
 
-import html
 import json
 import math
 import re
@@ -14,6 +13,7 @@ from decimal import Decimal
 import ipywidgets
 from IPython.display import display
 
+from .markup import literal
 from .sliders import Explorer, html_of, range_of
 
 MOST_POSITIONS = 200
@@ -29,6 +29,7 @@ const film = FILM;
 const [place, frame] = document.currentScript.parentNode.children;
 const columns = film.columns.map((column) => (typeof column === "string" ? column.split(" ") : column));
 const html = (n) => film.skeleton.map((part, i) => (i ? columns[film.slots[i - 1]][n] : "") + part).join("");
+place.className = "mathjax_ignore tex2jax_ignore";  // a dollar sign in a name or a choice starts no formula
 const label = document.createElement("label");
 const input = document.createElement("input");
 const output = document.createElement("output");
@@ -111,7 +112,7 @@ def film(function, /, **slider):
         "FILM", json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     )
     line = f"Slider: {name}{range_of(control)}. Run this cell (Shift+Enter) to move it."
-    page = f"<div><div><em>{html.escape(line)}</em></div><div>{frames[start]}</div><script>{script}</script></div>"
+    page = f"<div><div><em>{literal(line)}</em></div><div>{frames[start]}</div><script>{script}</script></div>"
     display({"text/html": page, "text/plain": f"{line}\n{bundles[start].get('text/plain', '')}"}, raw=True)
 
 

@@ -22,6 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from wcwidth import wcswidth
 
 from .figures import png
+from .markup import literal
 
 MOST_TOKENS = 40  # a longer side is drawn as a picture
 
@@ -156,15 +157,15 @@ class Heatmap:
         return f"{self.title}: {what}" if self.title else what
 
     def _html(self):
-        row_name, column_name = map(html.escape, self.axes)
-        keys = [html.escape(key) for key in self.keys]
+        row_name, column_name = map(literal, self.axes)
+        keys = [html.escape(key) for key in self.keys]  # as they stand in a hint
         relation = "attends to" if self.axes == _ATTENTION and self._is_attention() else "and"
-        head = "".join(f'<th scope="col" style="{_LABEL}">{key}</th>' for key in keys)
+        head = "".join(f'<th scope="col" style="{_LABEL}">{literal(key)}</th>' for key in self.keys)
         parts = [
-            f'<table><caption style="{_CAPTION}">{html.escape(self._headline())}</caption>'
+            f'<table><caption style="{_CAPTION}">{literal(self._headline())}</caption>'
             f"<thead><tr><td>{row_name} ↓ {column_name} →</td>{head}</tr></thead><tbody>"
         ]
-        names = map(html.escape, self._marked_queries())
+        names = map(literal, self._marked_queries())
         queries = map(html.escape, self.queries)
         for row, (name, query, entries) in enumerate(zip(names, queries, self.matrix.tolist(), strict=True)):
             frame = _FRAME if row == self.highlight else ""

@@ -22,6 +22,7 @@ from IPython.utils.capture import capture_output
 
 from .figures import Canvas, describe, figures_of, new_figures, png
 from .heatmap import Heatmap
+from .markup import literal
 
 # What JupyterLab leaves out for people who use a keyboard or a screen reader: the name and the shown value of a slider;
 # the arrow keys, which JupyterLab takes from lists, and Notebook 7 from sliders too; and as the name of a picture the
@@ -326,7 +327,7 @@ def _without_kernel(controls):
         ranges.setdefault(range_of(control), []).append(control.description)
     what = ", ".join(", ".join(names) + range_ for range_, names in ranges.items())
     line = f"Sliders: {what}. Run this cell (Shift+Enter) to move them."
-    return {"text/html": f"<em>{html.escape(line)}</em>", "text/plain": line}
+    return {"text/html": f"<em>{literal(line)}</em>", "text/plain": line}
 
 
 def range_of(control):
@@ -364,7 +365,7 @@ def _error_line(error, values):
     where = ", ".join(f"{name} = {reprlib.repr(value)}" for name, value in values.items())
     what = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     line = f"With {where}: {what}"
-    return {"text/html": f'<div style="{_ERROR}">{html.escape(line)}</div>', "text/plain": line}
+    return {"text/html": f'<div style="{_ERROR}">{literal(line)}</div>', "text/plain": line}
 
 
 def _joined(parts):

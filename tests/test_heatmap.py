@@ -31,6 +31,8 @@ class Table(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.tags.append(tag)
+        if tag == "span":  # a sign that would start a formula; it stands in a label
+            return
         self._place = {"caption": "caption", "th": attributes.get("scope"), "td": "cell"}.get(tag)
         if self._place == "row":
             self.names.append("")
@@ -44,7 +46,7 @@ class Table(html.parser.HTMLParser):
             self._place = None
 
     def handle_endtag(self, tag):
-        self._place = None
+        self._place = self._place if tag == "span" else None
 
     def handle_data(self, data):
         if self._place == "caption":
