@@ -9,6 +9,7 @@ import pytest
 from lessons import LESSONS, code_cells, read
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbclient.util import run_sync
 from nbformat.v4 import new_code_cell, new_notebook
 from refresh import CURRENT_ENV_KERNEL_NAME, OurKernelManager, normalise
 from test_launch import shown
@@ -142,5 +143,5 @@ def test_two_lessons_at_the_same_time_show_what_each_shows_alone():
     async def both():
         await asyncio.gather(*(Kernel(lesson).async_execute(stderr=subprocess.DEVNULL) for lesson in lessons))
 
-    asyncio.run(both())
+    run_sync(both)()  # as nbclient does: asyncio.run takes another loop on Windows
     assert [changed(*pair) for pair in zip(lessons, stored, strict=True)] == [{}, {}]

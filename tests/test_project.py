@@ -1,6 +1,8 @@
 """The files around the lessons agree with one another."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from lessons import ROOT
@@ -34,7 +36,6 @@ def test_the_check_of_lesson_00_knows_the_pinned_torch():
 
 def test_everything_imported_is_required():
     import ast
-    import sys
 
     names = {"ipython": "IPython", "pillow": "PIL", "axe-playwright-python": "axe_playwright_python"}
     required = {re.split(r"[=<>]", line)[0] for line in requirements()}
@@ -52,3 +53,32 @@ def test_everything_imported_is_required():
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#\s]+)\)", README))))
 def test_links_of_the_readme_resolve(target):
     assert re.match(r"https://", target) or (ROOT / target).is_file()
+
+
+WORKFLOW = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+JOBS = re.split(r"^  (?=\w+:$)", WORKFLOW.partition("\njobs:\n")[2], flags=re.MULTILINE)[1:]
+
+
+def test_the_workflow_runs_every_python_that_is_supported():
+    from helpers.environment import PYTHONS
+
+    (first, last), pythons = PYTHONS, re.search(r"python: \[(.*)\]", WORKFLOW)[1]
+    assert pythons == ", ".join(f'"3.{minor}"' for minor in range(first[1], last[1] + 1))
+
+
+def test_the_workflow_may_only_read_and_comes_to_an_end():
+    assert re.findall(r"^ *permissions:\n( +.*\n)+", WORKFLOW, re.MULTILINE) == ["  contents: read\n"]
+    assert len(JOBS) == WORKFLOW.count("runs-on:") == WORKFLOW.count("timeout-minutes:") >= 4
+    for job in JOBS:
+        assert "timeout-minutes:" in job
+    for action in re.findall(r"uses: (.*)", WORKFLOW):
+        assert re.fullmatch(r"actions/[\w-]+@v\d+", action)
+
+
+def test_the_commands_that_the_workflow_takes_from_the_readme_are_there():
+    asked = re.findall(r'readme\.py ("[^"]+") (\w+)', WORKFLOW)
+    assert len(asked) == 3
+    for start, language in asked:
+        command = [sys.executable, ROOT / ".ci/readme.py", start.strip('"'), language]
+        block = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+        assert ("torch==2.13.0" if "Linux" in start else "-m pytest\n") in block
