@@ -86,9 +86,13 @@ LAUNCHES = [
     ("papermill", "project"),
     ("papermill", "project/notebooks"),
 ]
+AT_ONCE = [("nbconvert", "above"), ("papermill", "project")]  # the others once a week
 
 
-@pytest.mark.parametrize(("starter", "place"), LAUNCHES, ids=str)
+@pytest.mark.parametrize(
+    ("starter", "place"),
+    [pytest.param(*launch, marks=[] if launch in AT_ONCE else pytest.mark.weekly) for launch in LAUNCHES],
+)
 def test_it_gives_its_stored_outputs(copies, starter, place):
     folder = copies.elsewhere if place == "elsewhere" else copies.above / place.replace("above", "")
     assert copies.outputs(starter, folder) == shown(STORED)
@@ -104,6 +108,7 @@ def files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
 
 
+@pytest.mark.weekly
 def test_it_runs_from_a_read_only_copy_and_writes_nothing_there(copies):
     project = copy_to(copies.above / "read-only")
     before = files(project)

@@ -21,7 +21,11 @@ for _name in list(globals()):
     if _name[0] != "_" and _name not in ("In", "Out", "get_ipython", "exit", "quit"):
         del globals()[_name]
 """
-every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+AT_ONCE = "01_dot_product_scores"  # the lesson that stands for all of them where a change is tested
+every_lesson = pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem == AT_ONCE else pytest.mark.weekly) for path in LESSONS],
+)
 
 
 class Kernel(NotebookClient):
@@ -107,6 +111,7 @@ def test_each_cell_run_twice_shows_the_same_and_afterwards_each_runs_again_from_
     assert failed == {}, "a later cell has given one of its names to something else"
 
 
+@pytest.mark.weekly
 def test_a_cell_run_before_those_that_it_needs_says_shortly_what_is_missing():
     kernel = Kernel()
     raised, lengths = [], []
