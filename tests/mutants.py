@@ -155,7 +155,7 @@ HELPERS = [
     ("legend the wrong way round", "heatmap", "Heatmap._legend", "colours[step", "colours[255 - step"),
     # explore and film
     ("slider dead", "sliders", "Explorer.show", 'names="value"', 'names="description"'),
-    ("error line not escaped", "sliders", "_error_line", "{html.escape(line)}", "{line}"),
+    ("error line not escaped", "sliders", "_error_line", "{literal(line)}", "{line}"),
     ("error lost", "sliders", "Explorer.result", "raise error", "pass"),
     ("new output at each move", "sliders", "Explorer._update", "self._output.update(", "display("),
     ("stale result", "sliders", "Explorer._update", "if not self._moved:", "if self._moved:"),

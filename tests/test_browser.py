@@ -75,6 +75,10 @@ def test_every_control_moves_the_result_and_back_without_flicker(lesson):
             there, back = MOVES[kind(control)]
             start = explore.settled()
             if kind(control) == "slider":
+                readout = control.locator("xpath=ancestor::*[contains(@class, 'widget-slider')]").locator(
+                    ".widget-readout"
+                )
+                value = readout.inner_text()
                 low, now, high = (float(control.get_attribute(f"aria-value{end}")) for end in ("min", "now", "max"))
                 there, back = (there, back) if now - low < high - now else (back, there)
             explore.cell.scroll_into_view_if_needed()
@@ -85,7 +89,8 @@ def test_every_control_moves_the_result_and_back_without_flicker(lesson):
             moved = explore.settled()
             assert moved != start
             for _ in range(4 if kind(control) == "slider" else 0):
-                lesson.page.keyboard.press(back)
+                if readout.inner_text() != value:  # a short slider has hit its end on the way
+                    lesson.page.keyboard.press(back)
             if kind(control) == "combobox":
                 control.select_option(index=1)
             elif kind(control) == "checkbox":
