@@ -36,18 +36,22 @@ class OurKernelManager(AsyncKernelManager):
         return NbvalKernelspecManager(parent=self)
 
 
+def in_folder(folder):
+    """How nbclient executes a notebook as if it stood in the folder."""
+    return {
+        "kernel_name": CURRENT_ENV_KERNEL_NAME,
+        "kernel_manager_class": OurKernelManager,
+        "timeout": 120,
+        "resources": {"metadata": {"path": str(folder)}},
+    }
+
+
 def refresh(path):
     """Execute the lesson at `path` and store its outputs; tell whether the file has changed."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
     stored = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
-    client = NotebookClient(
-        notebook,
-        kernel_name=CURRENT_ENV_KERNEL_NAME,
-        kernel_manager_class=OurKernelManager,
-        timeout=120,
-        resources={"metadata": {"path": str(path.parent)}},
-    )
+    client = NotebookClient(notebook, **in_folder(path.parent))
     client.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; what a cell writes to stderr is an output
     normalise(notebook, stored)
     after = nbformat.writes(notebook) + "\n"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from lessons import LESSONS, code_cells, read
 from nbclient import NotebookClient
-from refresh import CURRENT_ENV_KERNEL_NAME, OurKernelManager
+from refresh import in_folder
 from torch import nn
 
 from helpers.exercises import exercise as machinery
@@ -410,13 +410,6 @@ def test_the_solved_lesson_runs_and_every_exercise_is_solved(path):
     for name, (answer, _) in exercise_cells(path).items():
         next(cell for cell in notebook.cells if cell.id == answer.id).source = exercises[name].code()
     notebook = nbformat.from_dict(notebook)
-    client = NotebookClient(
-        notebook,
-        kernel_name=CURRENT_ENV_KERNEL_NAME,
-        kernel_manager_class=OurKernelManager,
-        timeout=120,
-        resources={"metadata": {"path": str(path.parent)}},
-    )
-    client.execute()
+    NotebookClient(notebook, **in_folder(path.parent)).execute()
     progress = next(cell for cell in code_cells(notebook) if cell.id == "progress").outputs[0].text
     assert progress.startswith(f"{len(exercises)} of {len(exercises)} solved so far: {', '.join(exercises)}.")

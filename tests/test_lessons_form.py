@@ -52,6 +52,16 @@ def test_cell_ids_are_unique_and_speak(path):
 
 
 @every_lesson
+def test_no_exercise_stands_between_a_question_and_its_answer(path):
+    cells = read(path).cells
+    for before, cell in itertools.pairwise(cells):
+        if cell.cell_type == "markdown" and cell.id.startswith("exercise-"):
+            assert before.cell_type == "code" or "**Predict.**" not in before.source.split("\n\n")[-1], cell.id
+        if before.id.startswith("exercise-") and before.id.endswith("-check"):
+            assert not re.match(r"\*\*Read\.|\*Figure", cell.source), cell.id
+
+
+@every_lesson
 def test_no_cell_is_empty_or_hides_from_the_comparison(path):
     for cell in read(path).cells:
         assert cell.source.strip(), f"{cell.id} is empty"

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbclient.util import run_sync
 from nbformat.v4 import new_code_cell, new_notebook
-from refresh import CURRENT_ENV_KERNEL_NAME, OurKernelManager, normalise
+from refresh import in_folder, normalise
 from test_launch import shown
 
 SHORT_TRACEBACK, LONGEST_TRACEBACK = 15, 30  # lines; the longest where one function of a cell has called another
@@ -33,13 +33,7 @@ class Kernel(NotebookClient):
 
     def __init__(self, notebook=None):
         self.stop_next = False
-        super().__init__(
-            notebook or new_notebook(),
-            timeout=120,
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            kernel_manager_class=OurKernelManager,
-            resources={"metadata": {"path": str(LESSONS[0].parent)}},
-        )
+        super().__init__(notebook or new_notebook(), **in_folder(LESSONS[0].parent))
 
     def running(self):
         """A context with the kernel running; its own log is dropped."""
