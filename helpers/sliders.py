@@ -8,6 +8,7 @@ import base64
 import contextlib
 import html
 import inspect
+import io
 import math
 import reprlib
 import sys
@@ -150,7 +151,10 @@ class Explorer:
         if self._output is None:
             self._output = display(data, metadata=metadata, raw=True, display_id=True)
         else:
-            self._output.update(data, metadata=metadata, raw=True)
+            # To publish, IPython first flushes the two streams, and for each waits for the thread that sends. All that
+            # the function printed is in the result, so there is nothing to wait for.
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                self._output.update(data, metadata=metadata, raw=True)
 
     def result(self):
         """The function's result for the present values: a dictionary from MIME type to data, and one of metadata."""
