@@ -11,6 +11,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from lessons import ROOT
 from playwright.sync_api import sync_playwright
 
@@ -205,3 +206,14 @@ class Explore:
         """(heights, number of frames without a result, number of frames) since `watch`."""
         frames = self.page.evaluate("() => { const seen = window.frames_; window.frames_ = null; return seen }")
         return {height for height, _ in frames}, sum(not full for _, full in frames), len(frames)
+
+
+def serious(page, theme):
+    """What axe-core finds in our outputs that is serious or worse. JupyterLab's own frame is not ours."""
+    found = Axe().run(page, context=".jp-OutputArea-output", options={"resultTypes": ["violations"]})
+    return [
+        f"{theme}: {violation['id']}: {node['html'][:200]}"
+        for violation in found.response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]

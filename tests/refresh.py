@@ -42,6 +42,7 @@ def in_folder(folder):
         "kernel_name": CURRENT_ENV_KERNEL_NAME,
         "kernel_manager_class": OurKernelManager,
         "timeout": 120,
+        "shutdown_kernel": "immediate",  # it has nothing left to do, and to ask it first takes a second
         "resources": {"metadata": {"path": str(folder)}},
     }
 

@@ -3,13 +3,15 @@
 import importlib
 import itertools
 import random
+import subprocess
+import sys
 import time
 
 import nbformat
 import numpy as np
 import pytest
 import torch
-from lessons import LESSONS, code_cells, read
+from lessons import LESSONS, ROOT, code_cells, read
 from nbclient import NotebookClient
 from refresh import in_folder
 from torch import nn
@@ -211,6 +213,38 @@ def test_an_endless_loop_that_catches_exceptions_is_stopped(verdict, monkeypatch
                 pass
 
     assert "had not come to an end" in verdict(TASKS[0], stubborn)
+
+
+RECURSION = """
+import gc, sys
+from helpers.exercises.exercise import _Clock
+
+class Circle:  # one that only the garbage collector can find
+    def __init__(self): self.own = self
+    def __del__(self): (lambda: (lambda: 1)())()
+
+def endless(): Circle(); return endless()
+
+def from_depth(depth):
+    if depth:
+        return from_depth(depth - 1)
+    try:
+        with _Clock():
+            endless()
+    except RecursionError:
+        pass
+
+sys.unraisablehook = lambda *told: None  # what Circle.__del__ raises where the stack is full
+for threshold in (1, 2, 3, 5, 7, 10, 50, 100):  # of the collector, so that it comes in at every step
+    gc.set_threshold(threshold)
+    for depth in range(12):
+        from_depth(depth)
+"""
+
+
+def test_an_endless_recursion_ends_as_such_whenever_the_garbage_collector_comes_in():
+    # Where it does not, it ends Python itself, or with a TypeError of Python's own: so in a process of its own.
+    subprocess.run([sys.executable, "-c", RECURSION], check=True, cwd=ROOT, timeout=60)
 
 
 def test_an_interrupt_ends_the_check_with_a_line(verdict):

@@ -6,12 +6,9 @@ import sys
 
 import nbformat
 import pytest
-import test_browser
 from browser import Page
 from lessons import LESSONS, ROOT, code_cells, read
 from refresh import METADATA
-
-browser, lab = test_browser.browser, test_browser.lab
 
 NAMES = [
     path.name for path in LESSONS if any(re.search(r"^film\(", c.source, re.MULTILINE) for c in code_cells(read(path)))

@@ -7,7 +7,6 @@ import sys
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
-import test_browser
 import torch
 from browser import Page
 from lessons import LESSONS, ROOT, code_cells, read
@@ -17,8 +16,6 @@ from test_film import frames
 from helpers import explore, film, heatmap
 from helpers.exercises.exercise import Exercises, Question, Task
 from helpers.sliders import Explorer
-
-browser, lab = test_browser.browser, test_browser.lab
 
 TEXTS = [
     "<script>window.hacked = 1; alert(1)</script>",

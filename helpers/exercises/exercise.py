@@ -341,7 +341,7 @@ def _aside():
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)  # torch.manual_seed is slow: it notes its callers
             torch.set_default_dtype(torch.float32)
             try:
                 yield
@@ -364,11 +364,14 @@ class _Clock:
 
     def __init__(self):
         self._used = 0.0
+        # Python drops its own reference to the function when tracing ends, which an endless recursion can bring about
+        # while the function is being called: without this one, the kernel would die.
+        self._tracer = self._look
 
     def __enter__(self):
         self._before = sys.gettrace()
         self._start, self._start_waiting = time.thread_time(), time.monotonic()
-        sys.settrace(self._look)
+        sys.settrace(self._tracer)
 
     def __exit__(self, *error):
         sys.settrace(self._before)
@@ -379,7 +382,7 @@ class _Clock:
         if used > SECONDS or time.monotonic() - self._start_waiting > 10 * SECONDS:
             raise OutOfTime
         frame.f_trace_opcodes = "site-packages" not in frame.f_code.co_filename  # a loop may stand in a single line
-        return self._look
+        return self._tracer
 
 
 # Words for what was given
