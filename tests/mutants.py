@@ -295,10 +295,18 @@ TEXTS = [
     (L09, "after-read", "0.17 and", "0.27 and"),
     (L10, "cost-read", "3.0 and 3.3", "3.0 and 3.4"),
     (L11, "trap-read", "ends at 0.1", "ends at 0.2"),
-    # Whole numbers and number words, which no test compares.
+    # Whole numbers and number words.
     (L01, "angle-read", "only two of six", "only three of six"),
     (L01, "speed-read", "4096", "4069"),
+    (L01, "explore-read", "to 285 degrees", "to 295 degrees"),
+    (L02, "temperature-read", "all six weights", "all five weights"),
+    (L05, "grow-read", "32 for 1024", "16 for 1024"),
+    (L08, "run-text", "3200 words", "3400 words"),
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
+    (L11, "cost-read", "196 patches", "169 patches"),
+    # What a figure or a table shows without a digit of it: no test reads that.
+    (L01, "explore-read", "*journey* and *starts*, have the lowest", "*one* and *starts*, have the lowest"),
+    (L11, "draw-read", "10, 11 and 14 are all black", "10, 11 and 13 are all black"),
 ]
 
 MUTANTS = [*of_lessons("output", OUTPUTS), *of_lessons("code", CODE), *of_helpers(HELPERS), *of_lessons("text", TEXTS)]

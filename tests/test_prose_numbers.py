@@ -2,7 +2,7 @@
 
 Each number with decimals, and each percentage, must stand in an output or a line of code beside the text; or, where it
 has enough digits not to be met by chance, anywhere in the lesson. For the others the tables below say where they come
-from. Whole numbers are not looked at: as labels and counts they stand everywhere.
+from. Whole numbers stand everywhere, as labels: of these only what a table below names, which follows from something.
 """
 
 import math
@@ -63,6 +63,44 @@ GIVEN = {
     ("07_position", "sinus-text"): ["3.5"],  # a section of a paper
     ("11_image_patches", "verdicts-read"): ["99"],  # of trainings that the lesson does not run
 }
+
+# Whole numbers that follow from something: a piece of the text, and how to get each number in it.
+OWN_SCORES = "((INPUTS @ INPUTS.T).argmax(dim=1) == torch.arange(6)).sum()"  # tokens whose best key is their own
+COUNTED = {
+    ("01_dot_product_scores", "angle-read"): {r"only (\w+) of (\w+) do:": [OWN_SCORES, "len(INPUTS)"]},
+    ("01_dot_product_scores", "speed-read"): {r"all (\d+) dot products": ["64 * 64"]},
+    ("01_dot_product_scores", "explore-read"): {  # the slider goes in steps of 5
+        r"at about (\d+) degrees;": ["max(range(0, 361, 5), key=lambda angle: scores_at(angle)[4])"],
+        r"From (\d+) to (\d+) degrees": [
+            "min(angle for angle in range(0, 361, 5) if (scores_at(angle) < 0).all())",
+            "max(angle for angle in range(0, 361, 5) if (scores_at(angle) < 0).all())",
+        ],
+    },
+    ("02_softmax", "temperature-read"): {r"all (\w+) weights are near one": ["len(INPUTS)"]},
+    ("05_scaling", "grow-read"): {
+        r": (\d+) for (\d+), (\d+) for (\d+)": ["math.sqrt(64)", "64", "math.sqrt(1024)", "1024"]
+    },
+    ("05_scaling", "explore-read"): {r"d_k = (\d+)\$ on, which is (\d+) on the slider": ["2**7", "7"]},
+    ("08_training", "run-text"): {
+        r"(\d+) steps of (\d+) words are (\d+) words": ["50", "64", "50 * 64"],
+        r"8\^6 = (262\\,144)\$": ["8**6"],
+    },
+    ("10_multi_head", "result-read"): {r"a guess among (\d+) tokens is right in (\d+)\)": ["12", "100 / 12"]},
+    ("10_multi_head", "curve-read"): {r"of the four layers at (\d+)": ["2 * 64"]},
+    ("11_image_patches", "draw-read"): {
+        r"(\w+) rows of (\w+), so \$T = (\d+)\$ patches, of (\d+)": ["12 / 4", "20 / 4", "12 * 20 / 4**2", "4**2"],
+    },
+    ("11_image_patches", "cut-text"): {
+        r"the (\d+) rows into (\d+) × (\d+)": ["12", "12 / 4", "4"],
+        r"the (\d+) columns into (\d+) × (\d+)": ["20", "20 / 4", "4"],
+    },
+    ("11_image_patches", "wrong-text"): {r"reshape\((\d+), (\d+)\)": ["12 * 20 / 4**2", "4**2"]},
+    ("11_image_patches", "controls-read"): {r"all (\d+) pixels": ["16 * 5 * 5"]},
+    ("11_image_patches", "cost-read"): {
+        r"(\d+) × 224 pixels has (\d+) patches of (\d+)": ["224", "(224 / 16) ** 2", "16"]
+    },
+}
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 LESSON_CELLS = {path.stem: read(path).cells for path in LESSONS}
 
@@ -129,7 +167,11 @@ def calculate(formula):
 
     from helpers import INPUTS
 
-    return Fraction(float(eval(formula, {"INPUTS": INPUTS, "math": math, "torch": torch})))
+    def scores_at(angle):
+        """Of a query of length 1 with this angle, in the plane of the first two numbers."""
+        return INPUTS[:, :2] @ torch.tensor([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+
+    return Fraction(float(eval(formula, {"INPUTS": INPUTS, "math": math, "scores_at": scores_at, "torch": torch})))
 
 
 TEXTS = {
@@ -154,6 +196,17 @@ def test_the_numbers_of_a_text_are_those_of_the_outputs(text):
             assert is_found(number, beside, everywhere), (
                 f"no output beside the text shows {number.text}. If it repeats none, say in {__name__} where it is from"
             )
+
+
+@pytest.mark.parametrize("text", COUNTED, ids=":".join)
+def test_a_whole_number_that_follows_from_something_does(text):
+    (source,) = (cell.source for cell in LESSON_CELLS[text[0]] if cell.id == text[1])
+    for phrase, formulas in COUNTED[text].items():
+        (found,) = re.finditer(phrase, source, re.IGNORECASE)
+        for number, formula in zip(found.groups(), formulas, strict=True):
+            digits = number.replace("\\,", "")
+            value = int(digits) if digits.isdigit() else WORDS.index(digits.lower())
+            assert value == round(calculate(formula)), f"{found[0]!r}: {number} is not {formula}"
 
 
 @pytest.mark.parametrize("table", [REPEATED, CALCULATED, GIVEN], ids=["repeated", "calculated", "given"])
