@@ -259,17 +259,21 @@ def try_together(project, tests, mutants):
     with made(mutants, project):
         _, text, seconds = pytest(project, tests)
         failed = set(re.findall(r"^FAILED (\S+::(?:Cell \d+|\S+))", text, re.MULTILINE))
-        return [(mutant, test_of(mutant, project) in failed, seconds / len(mutants)) for mutant in mutants]
+        return [(mutant, bool(tests_of(mutant, project) & failed), seconds / len(mutants)) for mutant in mutants]
 
 
-def test_of(mutant, project):
-    """The test that must fail for this mutant of an output or a text, whatever else fails."""
+def tests_of(mutant, project):
+    """The tests of which one must fail for this mutant of an output or a text, whatever else fails."""
     lesson = Path(mutant.file)
     if mutant.kind == "text":
-        return f"{PROSE}::test_the_numbers_of_a_text_are_those_of_the_outputs[{lesson.stem}:{mutant.where}]"
+        of_text = f"[{lesson.stem}:{mutant.where}]"
+        return {
+            f"{PROSE}::test_the_numbers_of_a_text_are_those_of_the_outputs{of_text}",
+            f"{PROSE}::test_a_whole_number_that_follows_from_something_does{of_text}",
+        }
     cells = nbformat.read(project / lesson, as_version=4).cells
     ids = [cell.id for cell in cells if cell.cell_type == "code"]
-    return f"{mutant.file}::Cell {ids.index(mutant.where)}"
+    return {f"{mutant.file}::Cell {ids.index(mutant.where)}"}
 
 
 def pytest(project, arguments):

@@ -1,0 +1,56 @@
+"""How long it takes to validate the lessons: executed, compared with their stored outputs, and the suite.
+
+    python tests/bench_validation.py
+
+Prints a table, for this machine; each line is the shorter of two runs, taken in turn.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+
+from lessons import LESSONS, ROOT, read
+from nbclient import NotebookClient
+from refresh import in_folder
+
+PYTEST = [sys.executable, "-m", "pytest", "--quiet", "--override-ini=addopts="]
+STRICT = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--nbval-sanitize-with=tests/sanitize.cfg"]
+NO_BROWSER = ["-m", "not weekly and not browser"]
+
+
+def execute():
+    """Execute all lessons with nbclient, one after the other, and compare nothing."""
+    for path in LESSONS:
+        NotebookClient(read(path), **in_folder(path.parent)).execute(stderr=subprocess.DEVNULL)
+
+
+WAYS = {
+    "every lesson executed by nbclient, one process": [sys.executable, __file__, "execute"],
+    "the same, each output compared by strict nbval": [*PYTEST, *STRICT, "notebooks"],
+    "all tests but the browser's, one process": [*PYTEST, *STRICT, *NO_BROWSER],
+    "the same, two processes": [*PYTEST, *STRICT, *NO_BROWSER, "-n2", "--dist=loadfile", "--no-loadscope-reorder"],
+}
+
+
+def seconds(command):
+    start = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def main():
+    rounds = [[seconds(command) for command in WAYS.values()] for _ in range(2)]
+    shortest = [min(times) for times in zip(*rounds, strict=True)]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("nbval", "nbclient", "pytest", "pytest-xdist", "torch"))
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}\n")
+    print("| what | seconds |\n|:--|--:|")
+    for what, time_taken in zip(WAYS, shortest, strict=True):
+        print(f"| {what} | {time_taken:.0f} |")
+    print(f"\nStrict nbval takes {shortest[1] / shortest[0]:.2f} times as long as nbclient.")
+
+
+if __name__ == "__main__":
+    execute() if sys.argv[1:] == ["execute"] else main()
