@@ -73,9 +73,16 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
         torch.tensor([-1.0, 0.0, 0.0]),
     ],
     "puzzle": ["ab", "bcd"],
-    "added": [[[12, 16], [6, 32]], [[6, 16], [12, 16]], [[6, 16], [6, 16]]],
+    "added": [
+        [[12, 16], [6, 32]],
+        [[16, 6], [32, 6]],
+        [[6, 16], [12, 16]],
+        [[6, 16], [12, 32]],
+        [[6, 16], [6, 22]],
+        [[6, 16], [6, 16]],
+    ],
     "sizes": [[512, 4, 1], [64, 2, 1], [64, 4, 8]],
-    "count": [[8, 256], [1024, 256], [100, 256], [64, 16], [64, 4]],
+    "count": [[8, 256], [1024, 256], [100, 256], [64, 16], [64, 1024], [64, 1024**2], [64, 4]],
     "shapes": [
         [[5, 3], [3, 3], [5, 2]],
         [[5, 3], [5, 5], [5, 3]],
@@ -172,7 +179,9 @@ WRONG_FUNCTIONS = {
 def test_a_strange_answer_gets_a_kind_sentence(exercise, name, verdict):
     answer, words = STRANGE[name]
     if isinstance(exercise, Question) and type(answer) in (str, float) and type(answer) is not type(exercise.answer):
-        words = "The answer should be"
+        words = (
+            "it is not" if type(exercise.answer) in (int, float) and type(answer) is float else "The answer should be"
+        )
     elif isinstance(exercise, Question) and type(answer) in (str, float):
         words = "it is not"
     said = verdict(exercise, answer)
@@ -213,6 +222,126 @@ def test_an_endless_loop_that_catches_exceptions_is_stopped(verdict, monkeypatch
                 pass
 
     assert "had not come to an end" in verdict(TASKS[0], stubborn)
+
+
+def leak_test(changes=lambda T: range(1, T), change=lambda row: row + 3.0, moved=None):
+    """A leakage test with a part of its own."""
+    moved = moved or (lambda after, before, j: not torch.allclose(after[:j], before[:j], atol=1e-5, equal_nan=True))
+
+    def test(attend, x):
+        before = attend(x)
+        for j in changes(len(x)):
+            changed = x.clone()
+            changed[j] = change(x[j])
+            if moved(attend(changed), before, j):
+                return True
+        return False
+
+    return test
+
+
+def far(after, before):
+    return not torch.allclose(after, before, atol=1e-5, equal_nan=True)
+
+
+def merged_with_one_batch(z):
+    z = z[None] if (single := z.dim() == 3) else z
+    B, H, T, d_head = z.shape
+    merged = z.transpose(1, 2).reshape(B, T, H * d_head)
+    return merged[0] if single else merged
+
+
+SIX = torch.ones(6, 6, dtype=torch.bool).tril()
+NEARLY_RIGHT = {  # answers that are right for most inputs, and how each was meant
+    "mask": [lambda T: SIX[:T, :T], lambda T: torch.ones(T, T, dtype=torch.bool).tril().triu(-7)],
+    "weights": [
+        lambda s: s.masked_fill(~SIX[: s.shape[-1], : s.shape[-1]], -torch.inf).softmax(-1),
+        lambda s: s.detach().masked_fill(~torch.ones(s.shape[-2:]).bool().tril(), -torch.inf).softmax(-1),
+    ],
+    "leaks": [
+        leak_test(moved=lambda after, before, j: bool((after - before)[:j].max() > 1e-5)),  # a sign
+        leak_test(moved=lambda after, before, j: bool((after - before)[:j].mean().abs() > 1e-5)),  # cancels
+        leak_test(changes=lambda T: sorted({1, 2, T - 1} & set(range(1, T)))),
+        leak_test(moved=lambda after, before, j: far(after[: min(j, 2)], before[: min(j, 2)])),
+        leak_test(moved=lambda after, before, j: far(after[:j, 0], before[:j, 0])),
+        leak_test(moved=lambda after, before, j: far(after[:j, -1], before[:j, -1])),
+        leak_test(change=lambda row: row + torch.tensor([3.0, 0.0])),
+        leak_test(change=lambda row: row * torch.nan),
+        leak_test(change=lambda row: row + torch.inf),
+        leak_test(change=lambda row: row + 0.01),
+        leak_test(change=lambda row: 2 * row),
+    ],
+    "loss": [
+        lambda logits, targets: nn.functional.cross_entropy(logits.detach(), targets),
+        lambda logits, targets: torch.tensor(nn.functional.cross_entropy(logits, targets).item(), dtype=logits.dtype),
+        torch.no_grad()(nn.functional.cross_entropy),
+    ],
+    "merge": [merged_with_one_batch],
+    "positions": [lambda T, d: dict(exercises_by_name())["positions"].answer(T, d) * (torch.arange(d) < 32)],
+    "blind": [3.01, 2.98],
+    "count": [[64.0, 255.0]],
+}
+
+
+def exercises_by_name():
+    return [(exercise.name, exercise) for _, exercise in ALL]
+
+
+@pytest.mark.parametrize("name", NEARLY_RIGHT)
+def test_what_is_nearly_right_does_not_pass(name, verdict):
+    exercise = dict(exercises_by_name())[name]
+    for answer in NEARLY_RIGHT[name]:
+        assert verdict(exercise, answer).startswith(f"{name}: not yet.")
+
+
+def test_a_result_without_gradient_is_told_as_such(verdict):
+    said = verdict(dict(exercises_by_name())["weights"], NEARLY_RIGHT["weights"][1])
+    assert "(scores that are to be trained)" in said
+    assert "has lost its gradient" in said
+
+
+def test_a_right_answer_in_another_form_passes(verdict):
+    def in_float64(T, d_model):
+        even = torch.arange(0, d_model, 2, dtype=torch.float64)
+        angle = torch.arange(T)[:, None] / 10000 ** (even / d_model)
+        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+
+    def unfolded(image, size):
+        return nn.functional.unfold(image[None, None], size, stride=size)[0].T
+
+    by_name = dict(exercises_by_name())
+    assert verdict(by_name["positions"], in_float64).startswith("✓")
+    assert verdict(by_name["patches"], unfolded).startswith("✓")
+    assert verdict(by_name["blind"], 3.0).startswith("✓")
+
+
+def test_the_first_difference_of_large_results_is_named(verdict):
+    def off(T, d_model):
+        table = dict(exercises_by_name())["positions"].answer(T, d_model)
+        return table.clone().index_fill_(0, torch.tensor([50]), 0.0) if T > 50 else table
+
+    assert "The first number that differs is at [50, 0]: -0.2624 expected, yours is 0.0000." in verdict(
+        dict(exercises_by_name())["positions"], off
+    )
+
+
+def test_a_wrong_number_is_not_called_imprecise(verdict):
+    loss = dict(exercises_by_name())["loss"]
+    assert "some numbers of the result are wrong" in verdict(loss, lambda *given: loss.answer(*given) + 0.05)
+    assert "right only to a few digits" in verdict(loss, lambda *given: loss.answer(*given) * (1 + 5e-5))
+
+
+def test_float64_is_named_only_where_it_is_the_matter(verdict):
+    by_name = dict(exercises_by_name())
+    assert "float64" not in verdict(by_name["loss"], lambda logits, targets: logits.mean() * 7)
+    assert "float64" in verdict(
+        by_name["loss"], lambda logits, targets: by_name["loss"].answer(logits.float(), targets)
+    )
+
+
+def test_a_right_result_of_whole_numbers_is_told_to_be_true_and_false(verdict):
+    said = verdict(dict(exercises_by_name())["mask"], lambda T: torch.ones(T, T, dtype=torch.int64).tril())
+    assert "True and False: dtype=torch.bool" in said
 
 
 RECURSION = """

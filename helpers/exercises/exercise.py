@@ -149,7 +149,10 @@ class Task(Exercise):
         lines += [f"  {name} = {_write(argument)}" for name, argument in zip(self._show, result.arguments, strict=True)]
         tables = _tables(result)
         if not tables and result.error is None and not result.timed_out:
-            lines += [f"Expected: {_write(result.expected)}", f"Yours:    {_write(result.got)}"]
+            expected, got = _write(result.expected), _write(result.got)
+            lines += [f"Expected: {expected}", f"Yours:    {got}"]
+            if expected == got and (difference := _first_difference(result)):  # both are too large to be written out
+                lines.append(difference)
         return ["\n".join(lines), *tables]
 
 
@@ -194,7 +197,7 @@ class Question(Exercise):
         for sentence, mistake in self.mistakes.items():
             if (mistake if callable(mistake) else _is(mistake))(answer):
                 return ["\n".join(filter(None, [self._not_yet(sentence), self._explain(answer)]))]
-        return [self._not_yet(f"it is not {_write(answer)}. The answer should be {self._form}.")]
+        return [self._not_yet(f"it is not {_write(answer)}.")]
 
 
 class Exercises:
@@ -243,6 +246,7 @@ class _Result:
         try:
             with _aside(), clock or contextlib.nullcontext():
                 self.got = answer(*given)
+            trained = isinstance(self.got, torch.Tensor) and self.got.requires_grad
             if isinstance(self.got, torch.Tensor) and self.got.layout == torch.strided:
                 self.got = self.got.detach().as_subclass(torch.Tensor).clone()
         except KeyboardInterrupt:
@@ -255,6 +259,11 @@ class _Result:
             self.problem = f"this stopped it: {_message(error)}"
         else:
             self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
+            if not self.problem and isinstance(self.expected, torch.Tensor) and self.expected.requires_grad > trained:
+                self.problem = (
+                    "the numbers are right, but the result has lost its gradient, and nothing could be trained with "
+                    "it. Leave out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
+                )
 
 
 def _compare(got, expected):
@@ -271,6 +280,8 @@ def _compare(got, expected):
         return f"it returned {_kind(got)} instead of a tensor."
     if got.shape != expected.shape:
         return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
+    if got.dtype != expected.dtype and expected.dtype == torch.bool:
+        return f"the result is of type {got.dtype}. It should hold True and False: dtype=torch.bool."
     if got.dtype != expected.dtype:
         return (
             f"the result is of type {got.dtype} instead of {expected.dtype}. A new tensor gets the type of another, x, "
@@ -294,7 +305,7 @@ def _changed(before, after):
         if not _identical(old, new):
             return (
                 "it changed its argument itself, in place, so that whoever called it has lost what was there. "
-                "Make a new one: x = x - 1 instead of x -= 1."
+                "Make a new one: x = x - 1 instead of x -= 1, or begin with x = x.clone()."
             )
     return None
 
@@ -327,8 +338,11 @@ def _equal_results(one, other):
 
 
 def _smallest(wrong):
+    """The result for the smallest input; of float64 only where nothing else is wrong, since it is not the matter."""
+
     def size(result):
-        return sum(argument.numel() for argument in result.arguments if isinstance(argument, torch.Tensor))
+        tensors = [argument for argument in result.arguments if isinstance(argument, torch.Tensor)]
+        return any(t.dtype == torch.float64 for t in tensors), sum(t.numel() for t in tensors)
 
     return min(wrong, key=size)
 
@@ -423,10 +437,25 @@ def _write(value):
             return f"{text}, shape {tuple(value.shape)}"
         return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
     if inspect.isfunction(value):
-        return f"the function {value.__name__}"
+        lines = (value.__doc__ or "").strip().splitlines()
+        return f"the function {value.__name__}" + (f" ({lines[0].rstrip('.')})" if lines else "")
     text = " ".join(_short.repr(value).split())
     text = text if len(text) <= 160 else f"{text[:159]}…"
     return f"something of type {type(value).__name__}" if " instance at 0x" in text else text
+
+
+def _first_difference(result):
+    """Where two tensors of the same shape begin to differ, or nothing."""
+    expected, got = result.expected, result.got
+    if not all(isinstance(tensor, torch.Tensor) for tensor in (expected, got)) or expected.shape != got.shape:
+        return ""
+    places = (~torch.isclose(got, expected.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)).nonzero().tolist()
+    if not places:
+        return ""
+    place = tuple(places[0])
+    return (
+        f"The first number that differs is at {list(place)}: {expected[place]:.4f} expected, yours is {got[place]:.4f}."
+    )
 
 
 def _message(error):

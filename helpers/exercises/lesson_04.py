@@ -107,6 +107,7 @@ exercise = Exercises(
             "a batch with B = T = d": _matrices(3, 3, 3, 3, 3),
             "large inputs": _typed(_matrices(3, 3, 2, 2), lambda part: 20 * part),
             "float64": _typed(_matrices(3, 4, 2, 3), torch.Tensor.double),
+            "matrices that are to be trained": _typed(_matrices(3, 4, 2, 3), torch.Tensor.requires_grad_),
         },
         right="Scaled dot-product attention, from the inputs to the context vectors.",
         mistakes={

@@ -40,6 +40,7 @@ exercise = Exercises(
             "a batch": _pair(3, 4, 8, 2),
             "large queries": lambda g: (1000 * torch.randn(2, 6, generator=g), torch.randn(3, 6, generator=g)),
             "float64": lambda g: tuple(part.double() for part in _pair(2, 3, 4)(g)),
+            "vectors that are to be trained": lambda g: tuple(part.requires_grad_() for part in _pair(2, 3, 4)(g)),
         },
         right="The scale comes from the keys themselves, whatever their size.",
         mistakes={

@@ -26,9 +26,26 @@ def _table(angle, first=torch.sin, second=torch.cos, joined=False):
     return make
 
 
+def _with_own_speeds(T, d_model):
+    place, column = torch.arange(T)[:, None], torch.arange(d_model)
+    angle = place / 10000 ** (column / d_model)
+    return torch.where(column % 2 == 0, angle.sin(), angle.cos())
+
+
+def _run(answer, T, d_model):
+    """The table; nothing is said of its type, so a more precise one is right, too."""
+    table = answer(T, d_model)
+    return table.float() if isinstance(table, torch.Tensor) and table.dtype == torch.float64 else table
+
+
+def _pairs(answer):
+    return [[float(number) for number in pair] for pair in answer]
+
+
 exercise = Exercises(
     positions=Task(
         my_positions,
+        run=_run,
         show=("T", "d_model"),
         cases={
             "one place": lambda g: (1, 4),
@@ -36,6 +53,7 @@ exercise = Exercises(
             "three places": lambda g: (3, 4),
             "five places": lambda g: (5, 6),
             "square": lambda g: (8, 8),
+            "many columns": lambda g: (4, 34),
             "a long sequence": lambda g: (100, 16),
         },
         right="Each pair of columns is a clock hand with a speed of its own.",
@@ -44,6 +62,11 @@ exercise = Exercises(
             "and 2i + 1.": _table(lambda p, even, d: p / 10000 ** (even / d), joined=True),
             "sine and cosine have changed places: the even columns hold the sine.": _table(
                 lambda p, even, d: p / 10000 ** (even / d), torch.cos, torch.sin
+            ),
+            "both columns of a pair turn at the same speed: the cosine, too, has 2i in its exponent, not 2i + "
+            "1.": _with_own_speeds,
+            "all columns are sines. The odd ones hold the cosine.": _table(
+                lambda p, even, d: p / 10000 ** (even / d), torch.sin, torch.sin
             ),
             "the exponent is 2i / d_model, where 2i is the number of the even column itself; yours is half of "
             "it.": _table(lambda p, even, d: p / 10000 ** (even / 2 / d)),
@@ -67,12 +90,21 @@ exercise = Exercises(
         right="only the sum keeps the size that the rest of the model was made for.",
         mistakes={
             "added, each number of a token's vector gets one of the position's: the shape stays.": lambda answer: (
-                list(map(int, answer[0])) in ([6, 32], [12, 16])
+                _pairs(answer)[0] in ([6, 32], [12, 16])
+            ),
+            "rows come first: 6 tokens are 6 rows, and the numbers of each stand in 16 columns.": lambda answer: (
+                _pairs(answer)[0] == [16, 6]
             ),
             "appended means one vector behind the other, in each row: twice as many columns.": lambda answer: (
-                list(map(int, answer[1])) == [12, 16]
+                _pairs(answer)[1] == [12, 16]
             ),
-            "appended, each token's vector becomes longer.": lambda answer: list(map(int, answer[1])) == [6, 16],
+            "appended, only the rows get longer: there are still 6 tokens.": lambda answer: (
+                _pairs(answer)[1] == [12, 32]
+            ),
+            "6 is the number of tokens. Behind the 16 numbers of each stand the 16 of its position.": lambda answer: (
+                _pairs(answer)[1] == [6, 22]
+            ),
+            "appended, each token's vector becomes longer.": lambda answer: _pairs(answer)[1] == [6, 16],
         },
         hints=[
             "What is the shape of inputs + positions, if both are (6, 16)?",

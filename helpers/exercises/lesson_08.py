@@ -7,7 +7,7 @@ from .exercise import Exercises, Question, Task
 
 def my_loss(logits, targets):
     logs = torch.log_softmax(logits, dim=-1)  # (N, V)
-    chosen = logs[torch.arange(len(targets)), targets]  # (N,): the logarithm of the right token's share
+    chosen = logs[torch.arange(len(targets)), targets]  # (N,): the logarithm of the right letter's probability
     return -chosen.mean()
 
 
@@ -15,8 +15,12 @@ def _batch(N, V, scale=1.0):
     return lambda g: (scale * torch.randn(N, V, generator=g), torch.randint(V, (N,), generator=g))
 
 
-def _shares(logits, targets, dim=-1):
-    return torch.softmax(logits, dim=dim)[torch.arange(len(targets)), targets]
+def _chosen(table, targets):
+    return table[torch.arange(len(targets)), targets]
+
+
+def _probabilities(logits, targets, dim=-1):
+    return _chosen(torch.softmax(logits, dim=dim), targets)
 
 
 exercise = Exercises(
@@ -24,43 +28,64 @@ exercise = Exercises(
         my_loss,
         show=("logits", "targets"),
         cases={
-            "one token of two": lambda g: (torch.tensor([[1.0, 2.0]]), torch.tensor([0])),
-            "three tokens of four": _batch(3, 4),
+            "one row, two letters": lambda g: (torch.tensor([[1.0, 2.0]]), torch.tensor([0])),
+            "three rows, four letters": _batch(3, 4),
             "square logits": _batch(5, 5),
             "equal logits": lambda g: (torch.zeros(2, 8), torch.tensor([3, 7])),
             "large logits": _batch(4, 3, scale=500.0),
-            "very sure and wrong": lambda g: (torch.tensor([[500.0, 0.0]]), torch.tensor([1])),
-            "very sure and right": lambda g: (torch.tensor([[50.0, 0.0]]), torch.tensor([0])),
+            "a model that is very sure, and wrong": lambda g: (torch.tensor([[500.0, 0.0]]), torch.tensor([1])),
+            "a model that is very sure, and right": lambda g: (torch.tensor([[50.0, 0.0]]), torch.tensor([0])),
             "float64": lambda g: (torch.randn(2, 3, generator=g).double(), torch.tensor([2, 0])),
+            "logits that are to be trained": lambda g: (
+                torch.randn(3, 5, generator=g, requires_grad=True),
+                torch.tensor([2, 0, 4]),
+            ),
         },
         right="It is what F.cross_entropy computes.",
         mistakes={
-            "it is the share of the right token. The loss is minus its logarithm.": lambda x, t: _shares(x, t).mean(),
-            "the minus sign is missing: a logarithm of a share is negative, and a loss should be small when all is "
-            "right.": lambda x, t: -my_loss(x, t),
-            "it is the sum over the tokens. The loss is their mean, so that it does not depend on their "
+            "it is the probability of the right letter. The loss is minus its logarithm.": lambda x, t: _probabilities(
+                x, t
+            ).mean(),
+            "the minus sign is missing: a logarithm of a probability is negative, and a loss should be small when all "
+            "is right.": lambda x, t: -my_loss(x, t),
+            "it is the sum over the rows. The loss is their mean, so that it does not depend on their "
             "number.": lambda x, t: my_loss(x, t) * len(t),
-            "softmax runs along the tokens of the batch. It must run along the vocabulary, dim=-1.": lambda x, t: (
-                -_shares(x, t, dim=0).log().mean()
+            "softmax runs along the rows. It must run along the letters, dim=-1.": lambda x, t: (
+                -_probabilities(x, t, dim=0).log().mean()
             ),
-            "for large logits a share becomes 0, and its logarithm is -inf. torch.log_softmax does both steps without "
-            "that.": lambda x, t: -_shares(x, t).log().mean(),
-            "the mean goes over the whole vocabulary. Only the right token counts.": lambda x, t: (
+            "log_softmax runs along the rows. It must run along the letters, dim=-1.": lambda x, t: (
+                -_chosen(torch.log_softmax(x, dim=0), t).mean()
+            ),
+            "for large logits a probability becomes 0, and its logarithm is -inf. torch.log_softmax does both steps "
+            "without that.": lambda x, t: -_probabilities(x, t).log().mean(),
+            "for large logits exp is infinite, and inf / inf is nan. torch.log_softmax avoids that.": lambda x, t: (
+                -_chosen(x.exp() / x.exp().sum(dim=-1, keepdim=True), t).log().mean()
+            ),
+            "a small number added to the probability makes its logarithm finite, and wrong. torch.log_softmax needs "
+            "none.": lambda x, t: -(_probabilities(x, t) + 1e-9).log().mean(),
+            "the mean goes over all letters. Only the right one counts.": lambda x, t: (
                 -torch.log_softmax(x, dim=-1).mean()
             ),
+            "logs[:, targets] takes from every row the columns of all targets. One number of each row it "
+            "is with logs[torch.arange(N), targets].": lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
             "it is the logarithm of the mean. The loss is the mean of the logarithms.": lambda x, t: (
-                -_shares(x, t).mean().log()
+                -_probabilities(x, t).mean().log()
+            ),
+            "these are the logits themselves. torch.log_softmax comes first.": lambda x, t: -_chosen(x, t).mean(),
+            "softmax runs twice: what it gives are no logits any more.": lambda x, t: my_loss(
+                torch.softmax(x, dim=-1), t
             ),
         },
         hints=[
-            "Softmax turns each row of logits into shares; the loss looks at the share of the right token only.",
-            "torch.log_softmax(logits, dim=-1) is the logarithm of the shares, also where they are tiny.",
+            "Softmax turns each row of logits into probabilities; the loss looks at that of the right letter only.",
+            "torch.log_softmax(logits, dim=-1) is the logarithm of the probabilities, also where they are tiny.",
             "Pick one number per row with logs[torch.arange(len(targets)), targets]; then minus, and the mean.",
         ],
     ),
     blind=Question(
         "my_blind = 2.9957  # ln 20",
         form="a number",
+        accept=lambda answer: abs(float(answer) - 2.9957) < 0.006,  # 3.00, as two decimals
         right="a blind guess among 20 gives each a probability of 1/20, and -ln(1/20) is ln 20 = 2.9957.",
         mistakes={
             "1/20 is the probability of the right letter. The loss is minus its natural logarithm.": 1 / 20,

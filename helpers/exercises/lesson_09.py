@@ -1,6 +1,7 @@
 """Exercises of lesson 09: a causal mask, masked weights, and a test for leaks."""
 
 import torch
+import torch.nn.functional as F
 
 from .exercise import Exercises, Task
 
@@ -20,7 +21,7 @@ def my_leaks(attend, x):
     for j in range(1, len(x)):
         changed = x.clone()
         changed[j] += 3.0
-        if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5):
+        if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5, equal_nan=True):
             return True
     return False
 
@@ -39,68 +40,126 @@ def _cut(scores):
     return torch.softmax(scores, dim=-1) * torch.ones(*scores.shape[-2:]).tril()
 
 
+def _divided(scores):
+    cut = _cut(scores).to(scores.dtype)
+    return cut / cut.sum(dim=-1, keepdim=True)
+
+
+def _by_exp(scores):
+    shares = scores.exp() * torch.ones(*scores.shape[-2:]).tril().to(scores.dtype)
+    return shares / shares.sum(dim=-1, keepdim=True)
+
+
+def causal_attention(x):
+    """Attention with a causal mask, from x to x."""
+    return my_causal_weights(x @ x.T) @ x
+
+
+def strictly_before(x):
+    """Attention in which a token sees what comes before it, and not itself: the first row is nan."""
+    return _masked(lambda ones: ones.tril(-1))(x @ x.T) @ x
+
+
+def cut_after_softmax(x):
+    """Attention whose weights are cut after softmax and not divided again: it leaks through the sum."""
+    return _cut(x @ x.T) @ x
+
+
 def so_far(x):
     """The mean of each token and those before it."""
     return x.cumsum(dim=0) / torch.arange(1, len(x) + 1)[:, None]
 
 
 def everything(x):
+    """The mean of all tokens, for each."""
     return x.mean(dim=0).expand_as(x)
 
 
 def one_too_many(x):
+    """For each token the next one."""
     return torch.cat([x[1:], x[-1:]])
 
 
-def last_to_first(x):
-    return torch.cat([x[:1] + x[-1:], x[1:]])
+def _leaky(source, target, read=slice(None), sign=1.0):
+    """A function in which a token leaks into an earlier one, and nothing else moves what it should not."""
+
+    def attend(x):
+        moved = x.clone()
+        moved[target] += sign * x[source, read].sum()
+        return moved
+
+    attend.__doc__ = f"x, and token {source} of it added to token {target}" + (" with a minus" if sign < 0 else "")
+    return attend
 
 
-def second_to_first(x):
-    return torch.cat([x[:1] + x[1:2], x[1:]])
+def cancelling(x):
+    """x, and the sum of its last token added to one number of the first and taken from another."""
+    leak = x[-1].sum() * torch.tensor([1.0, -1.0])
+    return torch.cat([x[:1] + leak, x[1:]])
 
 
-def third_to_second(x):
-    return torch.cat([x[:1], x[1:2] + x[2:3], x[2:]])
+def one_number(read, write):
+    """A leak from one number of the last token into one number of the first."""
+
+    def attend(x):
+        moved = x.clone()
+        moved[0, write] += x[-1, read]
+        return moved
+
+    attend.__doc__ = f"x, and number {read} of its last token added to number {write} of the first"
+    return attend
 
 
 def alone(x):
+    """Twice each token."""
     return 2 * x
 
 
 def only_before(x):
+    """The mean of the tokens before each."""
     return torch.cat([torch.zeros_like(x[:1]), so_far(x)[:-1]])
 
 
 def tiny_leak(x):
-    return so_far(x) + 0.01 * x.mean(dim=0)
+    """The mean of each token and those before it, and a thousandth of the mean of all."""
+    return so_far(x) + 0.001 * x.mean(dim=0)
 
 
 def _tokens(attend, T=4):
     return lambda g: (attend, torch.randn(T, 2, generator=g))
 
 
-def _leaks(changes, rows):
-    """A test that changes only some tokens, or looks at other rows."""
+def _leaks(changes=lambda T: range(1, T), rows=slice, value=None, equal_nan=True):
+    """A test with a single thing changed: which tokens it changes, which rows it compares, or what it sets."""
 
     def test(attend, x):
         before = attend(x)
         for j in changes(len(x)):
             changed = x.clone()
-            changed[j] += 3.0
+            changed[j] = changed[j] + 3.0 if value is None else value
             part = rows(j)
-            if not torch.allclose(attend(changed)[part], before[part], atol=1e-5):
+            if not torch.allclose(attend(changed)[part], before[part], atol=1e-5, equal_nan=equal_nan):
                 return True
         return False
 
     return test
 
 
+def _by_columns(attend, x):
+    before = attend(x)
+    for j in range(1, len(x)):
+        changed = x.clone()
+        changed[:, j] += 3.0
+        if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5, equal_nan=True):
+            return True
+    return False
+
+
 exercise = Exercises(
     mask=Task(
         my_causal_mask,
         show=("T",),
-        cases={f"T = {T}": lambda g, T=T: (T,) for T in (1, 2, 3, 6)},
+        cases={f"T = {T}": lambda g, T=T: (T,) for T in (1, 2, 3, 6, 9)},
         right="True where a token may look: at itself and at what came before.",
         mistakes={
             "your mask is turned around: True for what is to be hidden. Here True means keep.": lambda T: torch.ones(
@@ -116,6 +175,11 @@ exercise = Exercises(
             "the numbers are right, but a mask holds True and False: dtype=torch.bool.": lambda T: torch.ones(
                 T, T
             ).tril(),
+            "this is the kind of mask that is added to scores. Here it is True for keep, and False.": lambda T: (
+                torch.full((T, T), -torch.inf).triu(1)
+            ),
+            "nothing is hidden: all is True.": lambda T: torch.ones(T, T, dtype=torch.bool),
+            "each token sees itself only. It may see what came before it, too.": lambda T: torch.eye(T).bool(),
         },
         hints=[
             "A table of True, with everything above the diagonal cleared.",
@@ -131,10 +195,12 @@ exercise = Exercises(
             "four tokens": lambda g: (torch.randn(4, 4, generator=g),),
             "all scores equal": lambda g: (torch.zeros(3, 3),),
             "large scores": lambda g: (500 * torch.randn(3, 3, generator=g),),
+            "seven tokens": lambda g: (torch.randn(7, 7, generator=g),),
             "a huge score in the future": lambda g: (torch.tensor([[-1000.0, 1000.0], [0.0, 0.0]]),),
             "a batch": lambda g: (torch.randn(2, 3, 3, generator=g),),
             "a batch of heads": lambda g: (torch.randn(2, 3, 4, 4, generator=g),),
             "float64": lambda g: (torch.randn(3, 3, generator=g).double(),),
+            "scores that are to be trained": lambda g: (torch.randn(3, 3, generator=g, requires_grad=True),),
         },
         right="Each row is a distribution over what the token may see.",
         mistakes={
@@ -143,8 +209,13 @@ exercise = Exercises(
             ),
             "the weights are cut after softmax, and the rows no longer sum to 1.": lambda s: _cut(s).to(s.dtype),
             "where a row's own scores are far below those of the future, the cut leaves 0, and 0 / 0 is nan. Mask "
-            "before softmax, with minus infinity.": lambda s: (
-                _cut(s).to(s.dtype) / _cut(s).sum(dim=-1, keepdim=True).to(s.dtype)
+            "before softmax, with minus infinity.": _divided,
+            "where a row's own scores are far below those of the future, the cut leaves a row of 0. Mask before "
+            "softmax, with minus infinity.": lambda s: F.normalize(_cut(s).to(s.dtype), p=1, dim=-1),
+            "exp of a large score is infinite, and inf / inf is nan. torch.softmax, with minus infinity where the key "
+            "comes later, avoids that.": _by_exp,
+            "masked_fill hides where its mask is True, so it needs what is to be hidden: ~keep.": _masked(
+                lambda ones: ones.triu(1)
             ),
             "nothing is hidden.": _masked(lambda ones: ones),
             "the triangle is upside down: each token sees only itself and the future.": _masked(torch.triu),
@@ -153,6 +224,13 @@ exercise = Exercises(
                 lambda ones: ones.tril(-1)
             ),
             "softmax runs over the queries. Along the key axis it is dim=-1.": _masked(torch.tril, dim=-2),
+            "softmax runs along the first dimension, dim=0. Along the key axis it is dim=-1.": _masked(
+                torch.tril, dim=0
+            ),
+            "dim=1 is the key axis only where there is no batch. dim=-1 always is.": _masked(torch.tril, dim=1),
+            "-100 is not small enough: large scores still get through. It must be minus infinity.": _masked(
+                torch.tril, value=-100.0
+            ),
             "a number such as -10 hides little: large scores still get through. It must be minus infinity.": _masked(
                 torch.tril, value=-10.0
             ),
@@ -170,41 +248,57 @@ exercise = Exercises(
             "a running mean": _tokens(so_far),
             "every token by itself": _tokens(alone),
             "only what came before": _tokens(only_before),
+            "causal attention": _tokens(causal_attention),
+            "attention with a row of nan": _tokens(strictly_before),
             "a single token": _tokens(so_far, T=1),
             "a mean of everything": _tokens(everything),
             "the next token": _tokens(one_too_many),
-            "the last token leaks into the first": _tokens(last_to_first, T=5),
-            "the second token leaks into the first": _tokens(second_to_first, T=5),
-            "the third token leaks into the second": _tokens(third_to_second, T=5),
+            "a leak from the last token into the first": _tokens(_leaky(-1, 0), T=5),
+            "a leak from the second token into the first": _tokens(_leaky(1, 0), T=5),
+            "a leak from the third token into the second": _tokens(_leaky(2, 1), T=5),
+            "a leak from the fourth token into the third": _tokens(_leaky(3, 2), T=6),
+            "a leak with a minus": _tokens(_leaky(2, 1, sign=-1.0), T=4),
+            "a leak that cancels in the sum": _tokens(cancelling),
+            "a leak into the second number": _tokens(one_number(0, 1)),
+            "a leak from the second number": _tokens(one_number(1, 0)),
+            "a leak from a token of zeros": lambda g: (_leaky(2, 1), torch.zeros(4, 2)),
+            "weights cut after softmax": _tokens(cut_after_softmax),
             "a small leak": _tokens(tiny_leak),
-            "two tokens, leaking": _tokens(everything, T=2),
+            "two tokens, and the mean of both": _tokens(everything, T=2),
         },
         right="It finds a leak from any token to any earlier one.",
         mistakes={
-            "only the last token is changed. A leak from another one is not found.": _leaks(
-                lambda T: [T - 1], lambda j: slice(0, j)
-            ),
-            "only the second token is changed. A leak from another one is not found.": _leaks(
-                lambda T: range(1, min(T, 2)), lambda j: slice(0, j)
-            ),
-            "it looks only at the first token. A leak into another one is not found.": _leaks(
-                lambda T: range(1, T), lambda j: slice(0, 1)
-            ),
-            "it looks only at the token just before the changed one.": _leaks(
-                lambda T: range(1, T), lambda j: slice(j - 1, j)
-            ),
+            "only the last token is changed, or only the last round of the loop counts. A leak from another one is not "
+            "found.": _leaks(lambda T: [T - 1]),
+            "only the second token is changed, or the first round of the loop decides. A leak from another one is not "
+            "found: return False after the loop.": _leaks(lambda T: range(1, min(T, 2))),
+            "it looks only at the first token. A leak into another one is not found.": _leaks(rows=lambda j: slice(1)),
+            "it looks only at the token just before the changed one.": _leaks(rows=lambda j: slice(j - 1, j)),
             "the changed token itself, and those after it, may move. Only those before it may not.": _leaks(
                 lambda T: range(T), lambda j: slice(None)
             ),
-            "the changed token itself may move. Compare only the rows before it: [:j].": _leaks(
-                lambda T: range(T), lambda j: slice(0, j + 1)
+            "the changed token may move, and so may those after it. Compare only the rows before it: [:j].": _leaks(
+                rows=lambda j: slice(None)
             ),
+            "the changed token itself may move. Compare only the rows before it: [:j].": _leaks(
+                lambda T: range(T), lambda j: slice(j + 1)
+            ),
+            "the changed token may move. Only the rows before it may not: [:j].": _leaks(rows=lambda j: slice(j + 1)),
+            "nan is not equal to nan, so a row that is nan before and after counts as moved: equal_nan=True.": _leaks(
+                equal_nan=False
+            ),
+            "nan gets through a weight of 0, since 0 times nan is nan. Change a token by a number.": _leaks(
+                value=torch.nan
+            ),
+            "0 is no change where a token is 0 already. Add something to it.": _leaks(value=0.0),
+            "it changes a column. A token is a row: changed[j].": _by_columns,
             "the other way round: True means that it leaks.": lambda attend, x: not my_leaks(attend, x),
         },
         hints=[
             "Change one token after the other, and see whether anything before it moves.",
             "Make a copy with x.clone(), change row j of it a good deal, and compare the rows [:j] of both results.",
-            "For each j from 1 on: if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5), it leaks.",
+            "For each j from 1 on it leaks if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5, "
+            "equal_nan=True).",
         ],
     ),
 )

@@ -36,6 +36,8 @@ exercise = Exercises(
             "two heads": _queries(5, 6, 2),
             "square": _queries(4, 4, 2),
             "a batch": _queries(3, 8, 2, 2),
+            "a batch of batches": _queries(3, 4, 2, 2, 3),
+            "queries that are to be trained": lambda g: (torch.randn(3, 6, generator=g, requires_grad=True), 2),
             "all sizes equal": _queries(2, 4, 2, 2),
             "float64": lambda g: (torch.randn(3, 6, generator=g).double(), 2),
         },
@@ -69,6 +71,8 @@ exercise = Exercises(
             "two heads, five tokens": _heads(2, 5, 3),
             "all sizes equal": _heads(2, 2, 2, 2),
             "a batch": _heads(2, 3, 4, 2),
+            "a batch of batches": _heads(2, 3, 4, 2, 3),
+            "results that are to be trained": lambda g: (torch.randn(2, 3, 4, generator=g, requires_grad=True),),
             "float64": lambda g: (torch.randn(2, 3, 2, generator=g).double(),),
         },
         right="The results of all heads stand side by side, for each token.",
@@ -79,12 +83,15 @@ exercise = Exercises(
                 -3, -1
             ).flatten(-2),
             "that is the mean over the heads. Each head's result must remain.": lambda z: z.mean(dim=-3),
+            "that is the sum over the heads. Each head's result must remain.": lambda z: z.sum(dim=-3),
+            "all tokens of a head stand in one row. Bring the heads behind the tokens first: transpose(-3, "
+            "-2).": lambda z: z.flatten(-2),
             "the heads come in reversed order.": lambda z: my_merge(z.flip(-3)),
         },
         hints=[
             "It is my_split backwards, in the opposite order.",
-            "z.transpose(-3, -2) is (..., T, num_heads, d_head) again.",
-            "Then reshape(*z.shape[:-2], -1), or .flatten(-2).",
+            "First z = z.transpose(-3, -2), which is (..., T, num_heads, d_head) again.",
+            "Then z.reshape(*z.shape[:-2], -1), or z.flatten(-2).",
         ],
     ),
     sizes=Question(
@@ -99,7 +106,7 @@ exercise = Exercises(
             "one.": lambda a: float(a[2]) != 1,
         },
         hints=[
-            "Look at the section What does it cost?",
+            "The section What does it cost? counts operations; the table of weights has a row and a column per token.",
             "d_model = num_heads * d_head. A table of weights is T times T. num_heads * d_head stays the same.",
         ],
     ),

@@ -31,10 +31,11 @@ exercise = Exercises(
             "4 x 4, patches of 2": lambda g: (torch.arange(16.0).reshape(4, 4), 2),
             "a single patch": _image(3, 3, 3),
             "patches of one pixel": _image(2, 3, 1),
-            "wider than high": _image(4, 6, 2),
-            "higher than wide": _image(9, 3, 3),
+            "an image wider than high": _image(4, 6, 2),
+            "an image higher than wide": _image(9, 3, 3),
             "12 x 12, patches of 4": _image(12, 12, 4),
-            "whole numbers": lambda g: (torch.randint(0, 256, (4, 8), generator=g), 2),
+            "black and white": lambda g: (torch.randint(0, 2, (4, 8), generator=g).float(), 2),
+            "an image that is to be trained": lambda g: (torch.randn(4, 6, generator=g, requires_grad=True), 2),
             "float64": lambda g: (torch.randn(6, 4, generator=g).double(), 2),
         },
         right="A row per patch, patches from left to right and from top to bottom, pixels likewise.",
@@ -59,16 +60,22 @@ exercise = Exercises(
         right="a quarter of the side of a patch is 16 times the tokens, and 16 times 16 the entries of the table.",
         mistakes={
             "8 patches fit along one side. The image has two.": lambda a: float(a[0]) == 8,
-            "1024 is the number of pixels in a patch. How many patches are there?": lambda a: float(a[0]) == 1024,
+            "1024 is the number of pixels in a patch of 32 x 32, and of patches of 8 x 8. How many patches of 32 x 32 "
+            "are there?": lambda a: float(a[0]) == 1024,
             "the image has 8 patches along each side: the number of tokens is another.": lambda a: float(a[0]) != 64,
             "the number of tokens grows by 16; the table of weights has a row and a column for each.": lambda a: (
                 float(a[1]) == 16
+            ),
+            "1024 is the number of tokens with the small patches. How many times as many numbers has their "
+            "table?": lambda a: float(a[1]) == 1024,
+            "1024 times 1024 is the size of the new table. How many times as many is that as 64 times 64?": lambda a: (
+                float(a[1]) == 1024**2
             ),
             "a quarter of the side means four times as many patches along each of the two sides, and each token is "
             "both a row and a column of the table.": lambda a: float(a[1]) != 256,
         },
         hints=[
-            "256 / 32 is 8.",
+            "256 / 32 is 8: so many patches stand side by side, and as many one under the other.",
             "Patches of 8 x 8 pixels: 32 along each side. How many tokens is that, and how many pairs of tokens?",
         ],
     ),
