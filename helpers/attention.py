@@ -54,9 +54,11 @@ def softmax_naive(scores, dim=-1):
         dim: the dimension along which the result sums to 1; for scores, that of the keys, the last.
 
     Raises:
-        TypeError: `scores` is not a tensor of floating-point numbers.
+        TypeError: `scores` is not a tensor of floating-point numbers, or `dim` is no whole number.
+        ValueError: `scores` has no such dimension, or nothing along it.
     """
     _check_floats("scores", scores)
+    _check_dim(scores, dim)
     exponentials = torch.exp(scores)
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
@@ -72,9 +74,11 @@ def softmax(scores, dim=-1):
         dim: the dimension along which the result sums to 1; for scores, that of the keys, the last.
 
     Raises:
-        TypeError: `scores` is not a tensor of floating-point numbers.
+        TypeError: `scores` is not a tensor of floating-point numbers, or `dim` is no whole number.
+        ValueError: `scores` has no such dimension, or nothing along it.
     """
     _check_floats("scores", scores)
+    _check_dim(scores, dim)
     return softmax_naive(scores - scores.amax(dim=dim, keepdim=True), dim=dim)
 
 
@@ -144,10 +148,12 @@ def attention_weights(queries, keys, mask=None):
     Raises:
         TypeError: an argument is not a tensor of floating-point numbers, or their types differ; `mask` is not a tensor
             of booleans.
-        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, or their batches do not
-            fit; `mask` does not fit the scores.
+        ValueError: an argument has fewer than two dimensions, queries and keys differ in d_k, or it is 0, or their
+            batches do not fit; `mask` does not fit the scores.
     """
     scores = dot_product_scores(queries, keys)  # (..., T, S)
+    if keys.shape[-1] == 0:
+        raise ValueError(f"queries and keys hold no numbers, d_k = 0: keys is {tuple(keys.shape)}")
     if mask is not None:
         _check_mask(mask, scores)
         scores = scores.masked_fill(~mask, -torch.inf)
@@ -545,12 +551,27 @@ def assemble(parts, height, width):
 def _check_tensor(name, tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}: torch.tensor(...) makes one")
+    if tensor.layout != torch.strided or tensor.is_meta:
+        kind = "without numbers (meta)" if tensor.is_meta else f"of the layout {tensor.layout}"
+        raise TypeError(f"{name} must be an ordinary tensor, not one {kind}")
 
 
 def _check_floats(name, tensor):
     _check_tensor(name, tensor)
+    if tensor.is_complex():
+        raise TypeError(f"{name} must hold floating-point numbers, not {tensor.dtype}")
     if not tensor.is_floating_point():
         raise TypeError(f"{name} must hold floating-point numbers, not {tensor.dtype}: {name}.float() converts it")
+
+
+def _check_dim(scores, dim):
+    """Whether scores have this dimension, and numbers along it."""
+    if isinstance(dim, bool) or not isinstance(dim, Integral):
+        raise TypeError(f"dim must be a whole number, not {dim!r}")
+    if not -scores.dim() <= dim < scores.dim():
+        raise ValueError(f"dim is {dim}, but scores has {scores.dim()} dimensions: its shape is {tuple(scores.shape)}")
+    if scores.shape[dim] == 0:
+        raise ValueError(f"scores has nothing along dim {dim}: its shape is {tuple(scores.shape)}")
 
 
 def _check_vectors(name, tensor):

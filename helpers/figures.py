@@ -7,6 +7,7 @@ are kept as pictures, and put in again in their place between the rest.
 import contextlib
 import io
 import sys
+import warnings
 import weakref
 
 import numpy as np
@@ -122,7 +123,9 @@ class Canvas:
         axes = self.figure.axes
         arrangement = tuple(spec and spec.get_geometry() for spec in (ax.get_subplotspec() for ax in axes))
         if arrangement not in self._places:
-            self.figure.draw_without_rendering()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # where there is nothing to lay out, that is all right
+                self.figure.draw_without_rendering()
             self._places[arrangement] = [ax.get_position() for ax in axes]
         for ax, place in zip(axes, self._places[arrangement], strict=True):
             ax.set_position(place)

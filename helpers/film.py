@@ -78,8 +78,8 @@ def film(function, /, **slider):
 
     Args:
         function: takes one argument and returns what a function for `explore` returns: a heatmap, a matplotlib figure,
-            or text. It is called once for each position, in order. Heatmaps and text take little room in the notebook;
-            a figure is stored as a picture for each position.
+            or text. It is called once for each position, in order. Text and heatmaps up to 40 tokens take little room
+            in the notebook; a larger heatmap or a figure is stored as a picture for each position.
         slider: for that argument (low, high), (low, high, step) or a list of choices, at most `MOST_POSITIONS`
             positions. The film starts at the default of the function's argument, or else at the first position.
 

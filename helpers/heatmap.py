@@ -206,7 +206,7 @@ class Heatmap:
 
     def _is_attention(self):
         """Whether each row is a distribution over the keys."""
-        return bool((self.matrix >= 0).all() and (np.abs(self.matrix.sum(axis=1) - 1) < 1e-3).all())
+        return bool((self.matrix >= 0).all() and (np.abs(self.matrix.sum(axis=1, dtype=float) - 1) < 1e-3).all())
 
     def _text(self):
         rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
@@ -324,7 +324,7 @@ def _numbers(matrix):
     """`matrix` as a numpy array of its own, or a clear error."""
     try:
         if isinstance(matrix, torch.Tensor):
-            matrix = matrix.detach().cpu()
+            matrix = matrix.detach().cpu().resolve_neg()
             matrix = matrix.float() if matrix.dtype == torch.bfloat16 else matrix  # which numpy does not know
             values = np.array(matrix.numpy())
         else:

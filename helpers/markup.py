@@ -8,4 +8,9 @@ _OF_FORMULAS = {ord(sign): f"<span>{sign}</span>" for sign in "$\\"}
 
 def literal(text):
     """HTML that shows the text letter by letter: no tag in it works, and `$x$` is a token like any other."""
-    return html.escape(text).translate(_OF_FORMULAS)
+    return html.escape(printable(text)).translate(_OF_FORMULAS)
+
+
+def printable(text):
+    """The text with a question mark for what can't be sent, half of a pair of surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")

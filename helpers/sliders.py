@@ -14,6 +14,7 @@ import reprlib
 import sys
 import traceback
 from decimal import Decimal
+from numbers import Real
 
 import ipywidgets
 from IPython import get_ipython
@@ -23,7 +24,7 @@ from IPython.utils.capture import capture_output
 
 from .figures import Canvas, describe, figures_of, new_figures, png
 from .heatmap import Heatmap
-from .markup import literal
+from .markup import literal, printable
 
 # What JupyterLab leaves out for people who use a keyboard or a screen reader: the name and the shown value of a slider;
 # the arrow keys, which JupyterLab takes from lists, and Notebook 7 from sliders too; and as the name of a picture the
@@ -174,7 +175,8 @@ class Explorer:
             if error is not None:
                 raise error
             if returned is not None and not figures_of(returned):
-                parts.append(_format(returned))
+                all_heatmaps = isinstance(returned, (list, tuple)) and {*map(type, returned)} == {Heatmap}
+                parts += map(_format, returned if all_heatmaps else [returned])
             parts += [(_picture(figure), {}) for figure in dict.fromkeys(figures)]
             if not parts:
                 raise TypeError("the function returned nothing: end it with return, followed by what is to be shown")
@@ -240,6 +242,9 @@ def _check_arguments(function, sliders):
     if parameters and unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         raise TypeError(f"{name} has no argument {', '.join(unknown)}; its arguments are: {', '.join(parameters)}")
     for_any = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    nameless = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
+    if without := [slider for slider in sliders if slider in parameters and parameters[slider].kind in nameless]:
+        raise TypeError(f"{name} can't be given {', '.join(without)} by name, which explore does with every argument")
     needed = [argument for argument, p in parameters.items() if p.default is p.empty and p.kind not in for_any]
     missing = [argument for argument in needed if argument not in (*sliders, "figure")]
     if missing:
@@ -253,6 +258,8 @@ def _control(name, slider, start):
         control = slider
     else:
         choices = slider.tolist() if hasattr(slider, "tolist") else slider
+        _check_range(name, slider)
+        _check_choices(name, choices)
         default = inspect.Parameter.empty if start is None else start
         try:
             control = ipywidgets.interactive.widget_from_abbrev(choices, default)
@@ -273,18 +280,43 @@ def _control(name, slider, start):
     return control
 
 
+def _check_range(name, slider):
+    """Whether (low, high) or (low, high, step) is a range in which a slider can move."""
+    if not isinstance(slider, tuple) or len(slider) not in (2, 3) or not all(isinstance(end, Real) for end in slider):
+        return
+    low, high, *rest = slider
+    step = rest[0] if rest else 0
+    if not all(map(math.isfinite, (*slider, high - low))):
+        raise ValueError(f"slider {name} = {slider!r} is not possible: its ends and its step must be finite")
+    if high <= low:
+        raise ValueError(f"slider {name} can't move: {slider!r} is no range, its high end must be above its low end")
+    if rest and step <= 0:
+        raise ValueError(f"slider {name} can't move: its step must be above 0, not {step:g}")
+    if step > high - low:
+        raise ValueError(f"slider {name} can't move: its step {step:g} is larger than its range {high - low:g}")
+
+
+def _check_choices(name, choices):
+    """Whether a list of choices is none that would be read as something else, or can't be compared."""
+    if not isinstance(choices, list):
+        return
+    if any(getattr(choice, "shape", ()) for choice in choices):
+        raise TypeError(f"slider {name}: a choice can't be a tensor or an array. Offer their names, or numbers")
+    pairs = [choice for choice in choices if isinstance(choice, (list, tuple)) and len(choice) == 2]
+    if pairs and len(pairs) == len(choices) and not all(isinstance(label, str) for label, _ in pairs):
+        raise TypeError(
+            f"slider {name}: a list of pairs is read as labels and values, so each must begin with a text, "
+            f"not {reprlib.repr(pairs[0])}"
+        )
+
+
 def _settle(name, control, slider, start):
     """Check that a new control can do what was asked for, and show as many decimals as its values have."""
     if getattr(control, "options", None) == ():
         raise ValueError(f"slider {name} has no choices: {slider!r}")
     if isinstance(control, ipywidgets.FloatSlider):
-        span = control.max - control.min
-        if span <= 0:
-            raise ValueError(f"slider {name} can't move: {slider!r} is no range")
         if not (isinstance(slider, tuple) and len(slider) == 3):
-            control.step = min(0.1, 10 ** math.floor(math.log10(span / 10)))
-        if control.step > span:
-            raise ValueError(f"slider {name} can't move: its step {control.step:g} is larger than its range {span:g}")
+            control.step = min(0.1, 10 ** math.floor(math.log10((control.max - control.min) / 10)))
         if start is None and isinstance(slider, tuple):  # ipywidgets starts in the middle, which may be off the steps
             control.value = control.min + round((control.value - control.min) / control.step) * control.step
         decimals = max(map(_decimals, (control.min, control.step, control.value)))
@@ -381,8 +413,12 @@ def _joined(parts):
 
 
 def html_of(data):
-    """What a dictionary from MIME type to data shows, as HTML."""
-    text = html.escape(data.get("text/plain", ""))
+    """What a dictionary from MIME type to data shows, as HTML. Of Markdown and LaTeX this is their text."""
+    plain = (data[kind] for kind in ("text/markdown", "text/latex", "text/plain") if kind in data)
+    text = html.escape(printable(next(plain, "")))
+    if "image/svg+xml" in data:
+        picture = base64.b64encode(data["image/svg+xml"].encode()).decode()
+        return f'<div><img alt="{text}" src="data:image/svg+xml;base64,{picture}"></div>'
     if "image/png" in data:
         return f'<div><img alt="{text}" src="data:image/png;base64,{data["image/png"]}"></div>'
     return data.get("text/html") or f"<pre>{text}</pre>"

@@ -148,7 +148,7 @@ HELPERS = [
     ("scale not centred", "heatmap", "_scale", "_DIVERGING, -farthest, farthest", "_DIVERGING, low, high"),
     ("keys not escaped", "heatmap", "Heatmap._html", "[html.escape(key) for key", "[key for key"),
     ("all rows but one highlighted", "heatmap", "Heatmap._html", "row == self.highlight", "row != self.highlight"),
-    ("attention by columns", "heatmap", "Heatmap._is_attention", "sum(axis=1)", "sum(axis=0)"),
+    ("attention by columns", "heatmap", "Heatmap._is_attention", "sum(axis=1, ", "sum(axis=0, "),
     ("summary of the least", "heatmap", "Heatmap._summary", ".argmax(axis=1)", ".argmin(axis=1)"),
     ("picture too early", "heatmap", "Heatmap._repr_mimebundle_", "> MOST_TOKENS", ">= MOST_TOKENS"),
     ("matrix not copied", "heatmap", "_numbers", "np.array(matrix.numpy())", "matrix.numpy()"),
@@ -178,7 +178,7 @@ HELPERS = [
     ("softmax adds the largest", "attention", "softmax", "scores - scores.amax", "scores + scores.amax"),
     ("entropy as a mean", "attention", "entropy", "entr(weights).sum(", "entr(weights).mean("),
     ("attention without scale", "attention", "attention_weights", "scores / keys.shape[-1] ** 0.5", "scores"),
-    ("scale from the number of keys", "attention", "attention_weights", "keys.shape[-1]", "keys.shape[-2]"),
+    ("scale from the number of keys", "attention", "attention_weights", "keys.shape[-1] **", "keys.shape[-2] **"),
     ("mask the wrong way round", "attention", "attention_weights", "masked_fill(~mask", "masked_fill(mask"),
     ("softmax along the queries", "attention", "attention_weights", "dim=-1", "dim=-2"),
     (

@@ -12,6 +12,7 @@ from helpers.attention import (
     SelfAttentionV1,
     SelfAttentionV2,
     attention,
+    attention_weights,
     dot_product_scores,
     entropy,
     simple_attention,
@@ -225,3 +226,26 @@ def test_versions_agree_once_weights_are_copied_transposed():
 def test_bad_input_is_named(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("function", [softmax, softmax_naive])
+@pytest.mark.parametrize(
+    ("scores", "dim", "error", "words"),
+    [
+        (torch.zeros(3, 0), -1, ValueError, r"nothing along dim -1: its shape is \(3, 0\)"),
+        (torch.zeros(3, 2), 5, ValueError, r"dim is 5, but scores has 2 dimensions"),
+        (torch.zeros(3, 2), True, TypeError, "dim must be a whole number, not True"),
+        (torch.zeros(3, 2), "3", TypeError, "dim must be a whole number, not '3'"),
+        (torch.zeros(3, 2, dtype=torch.complex64), -1, TypeError, "not torch.complex64$"),
+        (torch.zeros(3, 2).to_sparse(), -1, TypeError, "must be an ordinary tensor, not one of the layout"),
+        (torch.zeros(3, 2, device="meta"), -1, TypeError, "must be an ordinary tensor, not one without numbers"),
+    ],
+)
+def test_softmax_names_a_dimension_or_a_tensor_that_is_none(function, scores, dim, error, words):
+    with pytest.raises(error, match=words):
+        function(scores, dim)
+
+
+def test_keys_without_numbers_have_no_weights():
+    with pytest.raises(ValueError, match=r"d_k = 0: keys is \(3, 0\)"):
+        attention_weights(torch.zeros(3, 0), torch.zeros(3, 0))

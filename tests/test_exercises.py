@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
 import torch
+from IPython.display import display
 from lessons import LESSONS, ROOT, code_cells, read
 from nbclient import NotebookClient
 from refresh import in_folder
@@ -323,6 +325,36 @@ def test_the_first_difference_of_large_results_is_named(verdict):
     assert "The first number that differs is at [50, 0]: -0.2624 expected, yours is 0.0000." in verdict(
         dict(exercises_by_name())["positions"], off
     )
+
+
+def test_layers_of_other_names_are_told_the_right_ones(verdict):
+    class Named(nn.Module):
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.q, self.k, self.v = (nn.Linear(d_in, d_out, bias=False) for _ in range(3))
+
+        def forward(self, x):
+            return torch.softmax(self.q(x) @ self.k(x).mT / self.k.out_features**0.5, dim=-1) @ self.v(x)
+
+    said = verdict(dict(exercises_by_name())["module"], Named)
+    assert "has q.weight, k.weight, v.weight, but no W_query.weight" in said
+
+
+def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict):
+    softmax = dict(exercises_by_name())["softmax"]
+
+    def drawing(scores):
+        figure, ax = plt.subplots()
+        ax.plot([1, 2])
+        figure.canvas.draw()
+        display("I am here")
+        plt.figure()
+        return torch.softmax(scores, dim=-1)
+
+    said = verdict(softmax, drawing)
+    assert said.startswith("✓")
+    assert "I am here" not in said
+    assert plt.get_fignums() == []
 
 
 def test_a_wrong_number_is_not_called_imprecise(verdict):

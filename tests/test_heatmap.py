@@ -408,3 +408,14 @@ def test_pictures_take_dollars_long_labels_and_a_highlight():
 
 def test_the_series_has_one_kind_of_heatmap():
     assert isinstance(heatmap(WEIGHTS), Heatmap)
+
+
+def test_a_negated_view_and_large_half_numbers_are_shown():
+    turned = (torch.eye(3) * 1j).conj().imag
+    assert turned.is_neg()
+    assert heatmap(turned).matrix.tolist() == (-torch.eye(3)).tolist()
+    heatmap(torch.full((3, 3), 60000.0).half())._repr_mimebundle_()  # a warning would be an error
+
+
+def test_half_of_a_pair_of_surrogates_does_not_stop_the_page():
+    heatmap([[1.0]], ["a\ud800"], title="t\ud800")._repr_mimebundle_()["text/html"].encode()

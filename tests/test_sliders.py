@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import math
 import subprocess
 import sys
 import time
@@ -570,8 +571,17 @@ def plain(temperature):
         (plain, {}, ValueError, "at least one slider for plain"),
         (plain, {"temprature": (0, 5)}, TypeError, "plain has no argument temprature; its arguments are: temperature"),
         (lambda a, b: "", {"a": (0, 5)}, TypeError, "needs a slider, or a default, for: b"),
-        (plain, {"temperature": (5, 0)}, ValueError, r"slider temperature = \(5, 0\)"),
-        (plain, {"temperature": (0, 5, -1)}, ValueError, r"slider temperature = \(0, 5, -1\)"),
+        (plain, {"temperature": (5, 0)}, ValueError, r"temperature can't move: \(5, 0\) is no range"),
+        (plain, {"temperature": (0, 5, -1)}, ValueError, "its step must be above 0, not -1"),
+        (plain, {"temperature": (1, 1)}, ValueError, r"temperature can't move: \(1, 1\) is no range"),
+        (plain, {"temperature": (0, 2, 5)}, ValueError, "its step 5 is larger than its range 2"),
+        (plain, {"temperature": (0.0, math.inf)}, ValueError, "temperature = .*inf.* must be finite"),
+        (plain, {"temperature": (math.nan, 1.0)}, ValueError, "must be finite"),
+        (plain, {"temperature": [[1.0, 0.0], [0.0, 1.0]]}, TypeError, "a list of pairs is read as labels and values"),
+        (plain, {"temperature": torch.eye(2)}, TypeError, "a list of pairs is read as labels and values"),
+        (plain, {"temperature": [torch.zeros(2), torch.ones(2)]}, TypeError, "a choice can't be a tensor"),
+        (lambda *a: "", {"a": (0, 5)}, TypeError, "can't be given a by name"),
+        (lambda a, /: "", {"a": (0, 5)}, TypeError, "can't be given a by name"),
         (plain, {"temperature": (0, 5, 1, 1)}, TypeError, r"slider temperature must be \(low, high\)"),
         (plain, {"temperature": ("a", "b")}, TypeError, "slider temperature must be"),
         (plain, {"temperature": []}, ValueError, "slider temperature has no choices"),
@@ -691,3 +701,17 @@ def test_in_a_real_kernel_a_second_run_replaces_the_first(kernel):
 def test_explore_without_pyplot_does_not_import_it():
     code = "import sys, helpers; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_list_of_heatmaps_is_shown_as_tables(page):
+    explore(lambda n: [heatmap([[n, 1]], title="first"), heatmap([[2, n]], title="second")], n=(0, 5))
+    assert page.result()["text/html"].count("<caption") == 2
+
+
+def test_a_drawing_by_axes_without_a_grid_warns_of_nothing(page):
+    def draw(figure, n=1):
+        figure.add_axes((0.1, 0.1, 0.8, 0.8)).plot([1, n])
+
+    explore(draw, n=(0, 5))
+    assert "Warning" not in page.text()
+    assert "image/png" in page.result()

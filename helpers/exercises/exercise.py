@@ -12,11 +12,11 @@ import copy
 import dis
 import functools
 import inspect
-import io
 import random
 import re
 import reprlib
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
@@ -25,8 +25,10 @@ import warnings
 import numpy as np
 import torch
 from IPython.display import display
+from IPython.utils.capture import capture_output
 from torch import nn
 
+from ..figures import new_figures
 from ..heatmap import heatmap
 
 SECONDS = 3.0  # for all inputs of a check together
@@ -349,10 +351,12 @@ def _smallest(wrong):
 
 @contextlib.contextmanager
 def _aside():
-    """Within it prints and warnings are dropped, and whatever it draws or sets leaves the learner's own as it was."""
-    quiet = io.StringIO()
+    """Within it prints, displays, figures and warnings are dropped, and what it draws or sets leaves the learner's own.
+
+    That is: the state of the random generators, and torch's type for new tensors, are afterwards as they were.
+    """
     dtype, state, numpy_state = torch.get_default_dtype(), random.getstate(), np.random.get_state()
-    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
+    with capture_output(), new_figures(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.default_generator.manual_seed(0)  # torch.manual_seed is slow: it notes its callers
@@ -367,13 +371,16 @@ def _aside():
 
 # The time limit
 
+_LIBRARIES = ("<frozen", *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 class _Clock:
     """Raises OutOfTime in what runs within it, once that has taken SECONDS in all, or has waited ten times as long.
 
     Python looks at the clock before each step of the learner's code: that works on every system and in every thread.
-    What it can't stop is a single call that waits outside Python, such as time.sleep, and a loop that catches all that
-    is raised, with a bare except; for these there is the kernel's interrupt or restart.
+    What it can't stop is a single call that waits outside Python, such as time.sleep; a loop that catches all that is
+    raised, with a bare except; and one after a RecursionError that was caught, with which Python ends the tracing. For
+    these there is the kernel's interrupt or restart.
     """
 
     def __init__(self):
@@ -395,7 +402,9 @@ class _Clock:
         used = self._used + time.thread_time() - self._start  # by this thread: other programs take no time from it
         if used > SECONDS or time.monotonic() - self._start_waiting > 10 * SECONDS:
             raise OutOfTime
-        frame.f_trace_opcodes = "site-packages" not in frame.f_code.co_filename  # a loop may stand in a single line
+        if frame.f_code.co_filename.startswith(_LIBRARIES):  # their loops end, and take long if looked at step by step
+            return None
+        frame.f_trace_opcodes = True  # a loop may stand in a single line
         return self._tracer
 
 

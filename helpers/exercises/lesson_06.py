@@ -36,9 +36,13 @@ def _run(cls, d_in, d_out, x):
     wanted = {name: tuple(parameter.shape) for name, parameter in state.items()}
     if not found:
         raise ValueError("the module has no parameters")
-    if missing := {name: shape for name, shape in wanted.items() if found.get(name) != shape}:
-        name, shape = next(iter(missing.items()))
-        raise ValueError(f"the module should have {name} of shape {shape}; its own is of shape {found.get(name)}")
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(
+            f"the module has {', '.join(found)}, but no {missing[0]}: its layers must be called W_query, W_key and "
+            "W_value"
+        )
+    if wrong := [name for name in wanted if found[name] != wanted[name]]:
+        raise ValueError(f"{wrong[0]} should have the shape {wanted[wrong[0]]}; its own is {found[wrong[0]]}")
     if too_many := set(found) - set(wanted):
         raise ValueError(f"the module should not have {min(too_many)}")
     module.load_state_dict(state)
