@@ -2,7 +2,7 @@
 
     python tests/bench_validation.py
 
-Prints a table, for this machine; each line is the shorter of two runs, taken in turn.
+Prints a table, for this machine. The first two are the shorter of two runs each, taken in turn.
 """
 
 import os
@@ -18,7 +18,6 @@ from refresh import in_folder
 
 PYTEST = [sys.executable, "-m", "pytest", "--quiet", "--override-ini=addopts="]
 STRICT = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--nbval-sanitize-with=tests/sanitize.cfg"]
-NO_BROWSER = ["-m", "not weekly and not browser"]
 
 
 def execute():
@@ -27,11 +26,15 @@ def execute():
         NotebookClient(read(path), **in_folder(path.parent)).execute(stderr=subprocess.DEVNULL)
 
 
-WAYS = {
+LESSONS_ALONE = {
     "every lesson executed by nbclient, one process": [sys.executable, __file__, "execute"],
     "the same, each output compared by strict nbval": [*PYTEST, *STRICT, "notebooks"],
-    "all tests but the browser's, one process": [*PYTEST, *STRICT, *NO_BROWSER],
-    "the same, two processes": [*PYTEST, *STRICT, *NO_BROWSER, "-n2", "--dist=loadfile", "--no-loadscope-reorder"],
+}
+SUITE = {
+    "all tests but the browser's, two processes": [
+        *(*PYTEST, *STRICT, "-m", "not weekly and not browser"),
+        *("-n2", "--dist=loadfile", "--no-loadscope-reorder"),
+    ],
 }
 
 
@@ -42,14 +45,16 @@ def seconds(command):
 
 
 def main():
-    rounds = [[seconds(command) for command in WAYS.values()] for _ in range(2)]
-    shortest = [min(times) for times in zip(*rounds, strict=True)]
+    rounds = [{what: seconds(command) for what, command in LESSONS_ALONE.items()} for _ in range(2)]
+    shortest = {what: min(times[what] for times in rounds) for what in LESSONS_ALONE}
+    executed, compared = shortest.values()
+    shortest |= {what: seconds(command) for what, command in SUITE.items()}
     packages = ", ".join(f"{name} {version(name)}" for name in ("nbval", "nbclient", "pytest", "pytest-xdist", "torch"))
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}\n")
     print("| what | seconds |\n|:--|--:|")
-    for what, time_taken in zip(WAYS, shortest, strict=True):
+    for what, time_taken in shortest.items():
         print(f"| {what} | {time_taken:.0f} |")
-    print(f"\nStrict nbval takes {shortest[1] / shortest[0]:.2f} times as long as nbclient.")
+    print(f"\nStrict nbval takes {compared / executed:.2f} times as long as nbclient.")
 
 
 if __name__ == "__main__":

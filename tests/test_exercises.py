@@ -483,8 +483,10 @@ def test_the_solution_is_shown_as_code_only_when_asked(exercise, capsys):
 
 def test_a_question_accepts_letters_in_any_form(verdict):
     exercise = of_lesson(LESSONS[2]).puzzle
-    for answer in ("bd", "db", " B, D ", "b and d"):
+    for answer in ("bd", "db", " B, D ", "b and d", "b) d)"):
         assert verdict(exercise, answer).startswith("✓")
+    for answer in ("not b, not d", "b or d", "neither b nor d", "b, d, e", "", "and"):
+        assert verdict(exercise, answer).startswith("puzzle: not yet.")
 
 
 def test_a_word_must_be_the_word(verdict):

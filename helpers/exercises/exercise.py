@@ -498,9 +498,12 @@ def _numbers(answer):
 
 
 def _letters(answer):
-    """The letters of the options in an answer: those that stand alone, or those of a single word of such letters."""
-    answer = answer.lower()
-    return sorted(set(re.findall(r"\b[a-z]\b", answer) or re.sub(r"[^a-z]", "", answer)))
+    """The letters of the options in an answer: those that stand alone, or those of a single word of such letters.
+
+    With any word but "and" between them it is no list of letters, and has none: "not b" is not "b".
+    """
+    words = [word for word in re.findall(r"[^\W\d_]+", answer.lower()) if word != "and"]
+    return sorted(set("".join(words))) if len(words) == 1 or all(len(word) == 1 for word in words) else []
 
 
 def _alike(answer, right):
