@@ -307,7 +307,7 @@ TEXTS = [
     (L08, "run-text", "3200 words", "3400 words"),
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
-    # What a figure or a table shows without a digit of it: no test reads that.
+    # What a figure shows without a digit.
     (L01, "explore-read", "*journey* and *starts*, have the lowest", "*one* and *starts*, have the lowest"),
     (L11, "draw-read", "10, 11 and 14 are all black", "10, 11 and 13 are all black"),
 ]
