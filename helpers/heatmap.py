@@ -324,7 +324,7 @@ def _numbers(matrix):
     """`matrix` as a numpy array of its own, or a clear error."""
     try:
         if isinstance(matrix, torch.Tensor):
-            matrix = matrix.detach().cpu().resolve_neg()
+            matrix = matrix.detach().cpu().resolve_neg()  # a view with the signs turned: numpy has none
             matrix = matrix.float() if matrix.dtype == torch.bfloat16 else matrix  # which numpy does not know
             values = np.array(matrix.numpy())
         else:

@@ -16,8 +16,7 @@ from lessons import LESSONS, ROOT, read
 from nbclient import NotebookClient
 from refresh import in_folder
 
-PYTEST = [sys.executable, "-m", "pytest", "--quiet", "--override-ini=addopts="]
-STRICT = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--nbval-sanitize-with=tests/sanitize.cfg"]
+PYTEST = [sys.executable, "-m", "pytest", "--quiet"]  # with the options of pyproject.toml; a later one wins
 
 
 def execute():
@@ -28,14 +27,9 @@ def execute():
 
 LESSONS_ALONE = {
     "every lesson executed by nbclient, one process": [sys.executable, __file__, "execute"],
-    "the same, each output compared by strict nbval": [*PYTEST, *STRICT, "notebooks"],
+    "the same, each output compared by strict nbval": [*PYTEST, "-n0", "notebooks"],
 }
-SUITE = {
-    "all tests but the browser's, two processes": [
-        *(*PYTEST, *STRICT, "-m", "not weekly and not browser"),
-        *("-n2", "--dist=loadfile", "--no-loadscope-reorder"),
-    ],
-}
+SUITE = {"all tests but the browser's, two processes": [*PYTEST, "-n2", "-m", "not weekly and not browser"]}
 
 
 def seconds(command):

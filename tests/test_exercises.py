@@ -28,6 +28,7 @@ def of_lesson(path):
 
 ALL = [(path.name[:2], exercise) for path in LESSONS for exercise in of_lesson(path).all.values()]
 IDS = [f"{number}-{exercise.name}" for number, exercise in ALL]
+BY_NAME = {exercise.name: exercise for _, exercise in ALL}
 TASKS = [exercise for _, exercise in ALL if isinstance(exercise, Task)]
 QUESTIONS = [exercise for _, exercise in ALL if isinstance(exercise, Question)]
 every_exercise = pytest.mark.parametrize("exercise", [exercise for _, exercise in ALL], ids=IDS)
@@ -279,25 +280,21 @@ NEARLY_RIGHT = {  # answers that are right for most inputs, and how each was mea
         torch.no_grad()(nn.functional.cross_entropy),
     ],
     "merge": [merged_with_one_batch],
-    "positions": [lambda T, d: dict(exercises_by_name())["positions"].answer(T, d) * (torch.arange(d) < 32)],
+    "positions": [lambda T, d: BY_NAME["positions"].answer(T, d) * (torch.arange(d) < 32)],
     "blind": [3.01, 2.98],
     "count": [[64.0, 255.0]],
 }
 
 
-def exercises_by_name():
-    return [(exercise.name, exercise) for _, exercise in ALL]
-
-
 @pytest.mark.parametrize("name", NEARLY_RIGHT)
 def test_what_is_nearly_right_does_not_pass(name, verdict):
-    exercise = dict(exercises_by_name())[name]
+    exercise = BY_NAME[name]
     for answer in NEARLY_RIGHT[name]:
         assert verdict(exercise, answer).startswith(f"{name}: not yet.")
 
 
 def test_a_result_without_gradient_is_told_as_such(verdict):
-    said = verdict(dict(exercises_by_name())["weights"], NEARLY_RIGHT["weights"][1])
+    said = verdict(BY_NAME["weights"], NEARLY_RIGHT["weights"][1])
     assert "(scores that are to be trained)" in said
     assert "has lost its gradient" in said
 
@@ -311,19 +308,18 @@ def test_a_right_answer_in_another_form_passes(verdict):
     def unfolded(image, size):
         return nn.functional.unfold(image[None, None], size, stride=size)[0].T
 
-    by_name = dict(exercises_by_name())
-    assert verdict(by_name["positions"], in_float64).startswith("✓")
-    assert verdict(by_name["patches"], unfolded).startswith("✓")
-    assert verdict(by_name["blind"], 3.0).startswith("✓")
+    assert verdict(BY_NAME["positions"], in_float64).startswith("✓")
+    assert verdict(BY_NAME["patches"], unfolded).startswith("✓")
+    assert verdict(BY_NAME["blind"], 3.0).startswith("✓")
 
 
 def test_the_first_difference_of_large_results_is_named(verdict):
     def off(T, d_model):
-        table = dict(exercises_by_name())["positions"].answer(T, d_model)
+        table = BY_NAME["positions"].answer(T, d_model)
         return table.clone().index_fill_(0, torch.tensor([50]), 0.0) if T > 50 else table
 
     assert "The first number that differs is at [50, 0]: -0.2624 expected, yours is 0.0000." in verdict(
-        dict(exercises_by_name())["positions"], off
+        BY_NAME["positions"], off
     )
 
 
@@ -336,12 +332,12 @@ def test_layers_of_other_names_are_told_the_right_ones(verdict):
         def forward(self, x):
             return torch.softmax(self.q(x) @ self.k(x).mT / self.k.out_features**0.5, dim=-1) @ self.v(x)
 
-    said = verdict(dict(exercises_by_name())["module"], Named)
+    said = verdict(BY_NAME["module"], Named)
     assert "has q.weight, k.weight, v.weight, but no W_query.weight" in said
 
 
 def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict):
-    softmax = dict(exercises_by_name())["softmax"]
+    softmax = BY_NAME["softmax"]
 
     def drawing(scores):
         figure, ax = plt.subplots()
@@ -358,21 +354,31 @@ def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict):
 
 
 def test_a_wrong_number_is_not_called_imprecise(verdict):
-    loss = dict(exercises_by_name())["loss"]
+    loss = BY_NAME["loss"]
     assert "some numbers of the result are wrong" in verdict(loss, lambda *given: loss.answer(*given) + 0.05)
     assert "right only to a few digits" in verdict(loss, lambda *given: loss.answer(*given) * (1 + 5e-5))
 
 
+def test_a_large_result_of_another_type_is_told_its_type(verdict):
+    assert "of type torch.float64 instead of torch.float32" in verdict(
+        BY_NAME["scaled"], lambda queries, keys: BY_NAME["scaled"].answer(queries, keys).double()
+    )
+    half = verdict(
+        BY_NAME["positions"],
+        lambda T, d: BY_NAME["positions"].answer(T, d).half() if T > 50 else BY_NAME["positions"].answer(T, d),
+    )
+    assert "of type torch.float16 instead of torch.float32" in half
+
+
 def test_float64_is_named_only_where_it_is_the_matter(verdict):
-    by_name = dict(exercises_by_name())
-    assert "float64" not in verdict(by_name["loss"], lambda logits, targets: logits.mean() * 7)
+    assert "float64" not in verdict(BY_NAME["loss"], lambda logits, targets: logits.mean() * 7)
     assert "float64" in verdict(
-        by_name["loss"], lambda logits, targets: by_name["loss"].answer(logits.float(), targets)
+        BY_NAME["loss"], lambda logits, targets: BY_NAME["loss"].answer(logits.float(), targets)
     )
 
 
 def test_a_right_result_of_whole_numbers_is_told_to_be_true_and_false(verdict):
-    said = verdict(dict(exercises_by_name())["mask"], lambda T: torch.ones(T, T, dtype=torch.int64).tril())
+    said = verdict(BY_NAME["mask"], lambda T: torch.ones(T, T, dtype=torch.int64).tril())
     assert "True and False: dtype=torch.bool" in said
 
 

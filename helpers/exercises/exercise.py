@@ -261,7 +261,12 @@ class _Result:
             self.problem = f"this stopped it: {_message(error)}"
         else:
             self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
-            if not self.problem and isinstance(self.expected, torch.Tensor) and self.expected.requires_grad > trained:
+            if (
+                not self.problem
+                and isinstance(self.expected, torch.Tensor)
+                and self.expected.requires_grad
+                and not trained
+            ):
                 self.problem = (
                     "the numbers are right, but the result has lost its gradient, and nothing could be trained with "
                     "it. Leave out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
@@ -351,9 +356,9 @@ def _smallest(wrong):
 
 @contextlib.contextmanager
 def _aside():
-    """Within it prints, displays, figures and warnings are dropped, and what it draws or sets leaves the learner's own.
+    """Within it prints, displays, figures and warnings are dropped. Afterwards random generators are as they were.
 
-    That is: the state of the random generators, and torch's type for new tensors, are afterwards as they were.
+    So is torch's type for new tensors.
     """
     dtype, state, numpy_state = torch.get_default_dtype(), random.getstate(), np.random.get_state()
     with capture_output(), new_figures(), warnings.catch_warnings():
@@ -456,7 +461,9 @@ def _write(value):
 def _first_difference(result):
     """Where two tensors of the same shape begin to differ, or nothing."""
     expected, got = result.expected, result.got
-    if not all(isinstance(tensor, torch.Tensor) for tensor in (expected, got)) or expected.shape != got.shape:
+    if not all(isinstance(tensor, torch.Tensor) for tensor in (expected, got)):
+        return ""
+    if (expected.shape, expected.dtype) != (got.shape, got.dtype):  # which has been told
         return ""
     places = (~torch.isclose(got, expected.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)).nonzero().tolist()
     if not places:

@@ -66,8 +66,8 @@ exercise = Exercises(
             "the mean goes over all letters. Only the right one counts.": lambda x, t: (
                 -torch.log_softmax(x, dim=-1).mean()
             ),
-            "logs[:, targets] takes from every row the columns of all targets. One number of each row it "
-            "is with logs[torch.arange(N), targets].": lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
+            "logs[:, targets] takes the columns of all targets from every row. logs[torch.arange(N), targets] takes "
+            "one number from each row.": lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
             "it is the logarithm of the mean. The loss is the mean of the logarithms.": lambda x, t: (
                 -_probabilities(x, t).mean().log()
             ),

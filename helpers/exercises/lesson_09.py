@@ -80,20 +80,20 @@ def one_too_many(x):
     return torch.cat([x[1:], x[-1:]])
 
 
-def _leaky(source, target, read=slice(None), sign=1.0):
+def _leaky(source, target, sign=1.0):
     """A function in which a token leaks into an earlier one, and nothing else moves what it should not."""
 
     def attend(x):
         moved = x.clone()
-        moved[target] += sign * x[source, read].sum()
+        moved[target] += sign * x[source]
         return moved
 
-    attend.__doc__ = f"x, and token {source} of it added to token {target}" + (" with a minus" if sign < 0 else "")
+    attend.__doc__ = f"x, with token {source} {'added to' if sign > 0 else 'taken from'} token {target}"
     return attend
 
 
 def cancelling(x):
-    """x, and the sum of its last token added to one number of the first and taken from another."""
+    """x, with the sum of its last token added to one number of the first and taken from the other."""
     leak = x[-1].sum() * torch.tensor([1.0, -1.0])
     return torch.cat([x[:1] + leak, x[1:]])
 
@@ -106,7 +106,7 @@ def one_number(read, write):
         moved[0, write] += x[-1, read]
         return moved
 
-    attend.__doc__ = f"x, and number {read} of its last token added to number {write} of the first"
+    attend.__doc__ = f"x, with number {read} of its last token added to number {write} of the first"
     return attend
 
 
@@ -253,7 +253,7 @@ exercise = Exercises(
             "a single token": _tokens(so_far, T=1),
             "a mean of everything": _tokens(everything),
             "the next token": _tokens(one_too_many),
-            "a leak from the last token into the first": _tokens(_leaky(-1, 0), T=5),
+            "a leak from the last token into the first": _tokens(_leaky(4, 0), T=5),
             "a leak from the second token into the first": _tokens(_leaky(1, 0), T=5),
             "a leak from the third token into the second": _tokens(_leaky(2, 1), T=5),
             "a leak from the fourth token into the third": _tokens(_leaky(3, 2), T=6),
