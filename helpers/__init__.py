@@ -25,9 +25,9 @@ torch.set_num_threads(1)
 torch.set_printoptions(precision=4, sci_mode=False)
 
 from .environment import check_environment  # noqa: E402
+from .explore import explore  # noqa: E402
 from .film import film  # noqa: E402
 from .heatmap import heatmap  # noqa: E402
 from .sentence import INPUTS, TOKENS  # noqa: E402
-from .sliders import explore  # noqa: E402
 
 __all__ = ["INPUTS", "TOKENS", "check_environment", "explore", "film", "heatmap"]

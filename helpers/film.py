@@ -5,6 +5,7 @@ the next frame is on the screen at once, and the slider lives on in a page expor
 as on GitHub, the reader sees the first frame.
 """
 
+import inspect
 import json
 import math
 import re
@@ -14,9 +15,11 @@ import ipywidgets
 from IPython.display import display
 
 from .markup import literal
-from .sliders import Explorer, html_of, range_of
+from .result import html_of, joined, result_of
+from .sliders import close, range_of, sliders_for
 
 MOST_POSITIONS = 200
+MOST_MEGABYTES = 4  # a film larger than this says so
 
 # What may differ between frames: a text between tags, and a number within a tag, such as a channel of a colour.
 _VARYING = re.compile(r"((?<=>)[^<]+|-?\d+(?:\.\d+)?)")
@@ -90,27 +93,28 @@ def film(function, /, **slider):
         RuntimeError: the function raised at a position; the message names the position, and what was raised is its
             cause.
     """
-    if not callable(function):
-        raise TypeError(f"film needs a function, not {function!r}: pass the function itself, without brackets")
     if len(slider) != 1:
         given = f"not {len(slider)}: {', '.join(slider)}. explore takes several" if slider else "such as step=(0, 50)"
         raise ValueError(f"film needs exactly one slider, {given}")
     ((name, choices),) = slider.items()
     if isinstance(choices, (bool, int, float, str, ipywidgets.Widget, ipywidgets.fixed)):
         raise TypeError(f"slider {name} must be (low, high), (low, high, step) or a list, not {choices!r}")
-    explorer = Explorer(function, slider)
-    control = explorer.controls[name]
-    explorer.close()  # its widgets are not shown
+    control = sliders_for(function, slider)[name]
+    close(control)  # it only tells the positions: the film has a control of its own
     values, labels = _positions(name, control)
-    default = explorer.starts.get(name)
-    start = _place(name, default, values, labels) if default is not None else 0
-    bundles = [_bundle(explorer, name, value) for value in values]
+    start = _start(function, name, values, labels)
+    bundles = [_bundle(function, name, value) for value in values]
     frames = _of_equal_height([html_of(bundle) for bundle in bundles])
     data = {"name": name, "positions": labels, "start": start, **_compact(frames)}
     # A `<` would let a token such as </script> end the script.
     script = _SCRIPT.replace(
         "FILM", json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     )
+    if len(script) > MOST_MEGABYTES * 1e6:
+        print(
+            f"This film takes {len(script) / 1e6:.0f} MB of the notebook: {len(values)} frames of "
+            f"{len(frames[start]) / 1000:.0f} kB. A larger step makes fewer frames."
+        )
     line = f"Slider: {name}{range_of(control)}. Run this cell (Shift+Enter) to move it."
     page = f"<div><div><em>{literal(line)}</em></div><div>{frames[start]}</div><script>{script}</script></div>"
     display({"text/html": page, "text/plain": f"{line}\n{bundles[start].get('text/plain', '')}"}, raw=True)
@@ -132,8 +136,11 @@ def _positions(name, control):
     return values, labels
 
 
-def _place(name, start, values, labels):
+def _start(function, name, values, labels):
     """The number of the position at which the film starts."""
+    start = inspect.signature(function).parameters[name].default
+    if start is inspect.Parameter.empty:
+        return 0
     try:
         return values.index(start)
     except ValueError:
@@ -141,14 +148,17 @@ def _place(name, start, values, labels):
         raise ValueError(f"slider {name} can't start at {start!r}, the function's default: it goes {where}") from None
 
 
-def _bundle(explorer, name, value):
-    """What the function returns for the value, by MIME type."""
-    explorer.controls[name] = ipywidgets.fixed(value)
-    data, _ = explorer.result()
-    if explorer.error is not None:
-        kind = type(explorer.error).__name__
-        raise RuntimeError(f"with {name} = {value!r} the function raised {kind}: {explorer.error}") from explorer.error
-    return data
+def _bundle(function, name, value):
+    """What the function gives for the value, by MIME type."""
+    outputs, error = result_of(function, {name: value})
+    if error is not None:
+        kind = type(error).__name__
+        raise RuntimeError(f"with {name} = {value!r} the function raised {kind}: {error}") from error
+    for data, _ in outputs:
+        if html_of(data) is None:
+            kinds = ", ".join(kind for kind in data if kind != "text/plain") or "text with colours"
+            raise TypeError(f"with {name} = {value!r} the function shows {kinds}, which a film can't: explore does")
+    return joined(outputs)[0]
 
 
 def _of_equal_height(frames):

@@ -30,7 +30,6 @@ _SEQUENTIAL = "cividis"  # both are safe for colour-blind readers
 _DIVERGING = "RdBu_r"
 _ATTENTION = ("query", "key")  # what a row and a column stand for, unless told otherwise
 _LONGEST_LABEL = 16  # characters of a label in a picture; a table shows all
-_KEPT_FIGURES = 4
 _SWATCHES = 9  # coloured cells in the legend
 _NOT_A_NUMBER = ("rgb(255, 214, 214)", "rgb(153, 0, 0)")  # ground and text of a cell with nan
 _INFINITE = ("rgb(224, 224, 224)", "rgb(0, 0, 0)")  # and of one with inf or -inf
@@ -87,9 +86,6 @@ def heatmap(
     )
 
 
-_figures = {}  # those of long sequences, by all that their layout depends on; the newest last
-
-
 class Heatmap:
     """What `heatmap` returns. `matrix` is the (T, S) array, `queries` and `keys` are its labels as text."""
 
@@ -106,18 +102,19 @@ class Heatmap:
     def _repr_mimebundle_(self, include=None, exclude=None):
         """What Jupyter displays: a table or, above `MOST_TOKENS`, a picture; both with the same in plain text."""
         if max(self.matrix.shape) > MOST_TOKENS:
-            return {"image/png": self._png(), "text/plain": repr(self)}
+            figure = self.plot(Figure(figsize=self._size(), layout="constrained").subplots()).figure
+            return {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": repr(self)}
         return {"text/html": self._html(), "text/plain": repr(self)}
 
     def __repr__(self):
         return self._summary() if max(self.matrix.shape) > MOST_TOKENS else self._text()
 
     def plot(self, ax=None):
-        """Draw the matrix on matplotlib axes (on those of a new figure, without `ax`) and return the axes."""
+        """Draw the matrix on matplotlib axes (without `ax`, on those of a new pyplot figure) and return the axes."""
         if ax is None:
-            rows, columns = self.matrix.shape
-            size = (min(3.2 + 0.55 * columns, 7), min(1.8 + 0.5 * rows, 6))
-            ax = Figure(figsize=size, layout="constrained").subplots()
+            import matplotlib.pyplot as plt  # takes a while, and shows the figure at the end of the cell
+
+            ax = plt.figure(figsize=self._size(), layout="constrained").subplots()
         picture = np.ma.masked_invalid(self.matrix.astype(float))
         image = ax.imshow(picture, cmap=self.colormap, vmin=self.low, vmax=self.high, aspect="auto")
         for axis, labels, name in ((ax.xaxis, self.keys, self.axes[1]), (ax.yaxis, self.queries, self.axes[0])):
@@ -137,20 +134,10 @@ class Heatmap:
         ax.figure.colorbar(image, ax=ax, format="%.3g")
         return ax
 
-    def _png(self):
-        """The picture, as base64. Under a slider only its numbers change, so the figure of the last few is kept."""
-        kind = (self.matrix.shape, self.colormap, *self.queries, *self.keys, *self.axes, self.highlight)
-        figure = _figures.pop(kind, None)
-        if figure is None:
-            figure = self.plot().figure
-        _figures[kind] = figure
-        while len(_figures) > _KEPT_FIGURES:
-            del _figures[next(iter(_figures))]
-        ax = figure.axes[0]
-        ax.images[0].set_data(np.ma.masked_invalid(self.matrix.astype(float)))
-        ax.images[0].set_clim(self.low, self.high)
-        ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
-        return base64.b64encode(png(figure)).decode()
+    def _size(self):
+        """Width and height of a figure for the matrix, in inches."""
+        rows, columns = self.matrix.shape
+        return min(3.2 + 0.55 * columns, 7), min(1.8 + 0.5 * rows, 6)
 
     def _headline(self):
         what = f"{self.axes[0]} (row){' to' if self.axes == _ATTENTION else ','} {self.axes[1]} (column)"
@@ -341,11 +328,9 @@ def _numbers(matrix):
         raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {kind}")
     if values.ndim != 2:
         row = "matrix[None, :]" if hasattr(matrix, "shape") else "[matrix]"
-        advice = {1: f". For a single row, pass {row}", 3: ". Choose one of its matrices, such as matrix[0]"}
-        raise ValueError(
-            f"matrix must have two dimensions, queries and keys, but its shape is {values.shape}"
-            + advice.get(values.ndim, "")
-        )
+        one = f". Choose one of its matrices, such as matrix{'[0]' * (values.ndim - 2)}"
+        advice = {0: "", 1: f". For a single row, pass {row}"}.get(values.ndim, one)
+        raise ValueError(f"matrix must have two dimensions, queries and keys, but its shape is {values.shape}{advice}")
     if values.size == 0:
         raise ValueError(f"matrix must not be empty, but its shape is {values.shape}")
     return values
