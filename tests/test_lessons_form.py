@@ -85,7 +85,7 @@ def test_no_output_is_an_error_or_a_warning(path):
 
 @every_lesson
 def test_nothing_of_the_machine_is_stored(path):
-    hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tests/refresh.py"
+    hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tools/refresh.py"
     notebook = read(path)
     assert "widgets" not in notebook.metadata, hint
     assert notebook.metadata.kernelspec.name == "python3", hint
