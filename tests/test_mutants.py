@@ -1,4 +1,4 @@
-"""The mutants can still be made. Whether a test notices them is told by `mutate.py`, which takes minutes."""
+"""The mutants can still be made. Whether a test notices them is told by `tools/mutate.py`, which takes minutes."""
 
 from collections import Counter
 from dataclasses import replace
@@ -8,6 +8,7 @@ from lessons import ROOT
 from mutants import KINDS, MUTANTS
 from mutate import OF_HELPERS, groups, mutated
 
+pytestmark = pytest.mark.weekly
 FILES = {mutant.file: (ROOT / mutant.file).read_text(encoding="utf-8") for mutant in MUTANTS}
 
 

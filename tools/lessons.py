@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import nbformat
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]\d+)?")
 
 
@@ -15,8 +17,39 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
+def lesson(name):
+    """The path of the lesson that is called so, without its ending."""
+    return next(path for path in LESSONS if path.stem == name)
+
+
+def markdown(notebook):
+    """The text cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def headings(text):
+    """(level, text) of each heading of a Markdown text."""
+    return [(len(level), heading) for level, heading in re.findall(r"^(#+) (.*)", text, re.MULTILINE)]
+
+
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def sources(name):
+    """Cell id -> code, of the lesson that is called so."""
+    return {cell.id: cell.source for cell in code_cells(read(lesson(name)))}
+
+
+def definitions(name, *cells, **known):
+    """The functions and classes of cells of a lesson, and what they lean on; two empty lines set them apart."""
+    import torch
+
+    names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, **known}
+    for cell in cells:
+        parts = sources(name)[cell].split("\n\n\n")
+        exec("\n\n\n".join(part for part in parts if part.startswith(("def ", "class "))), names)
+    return names
 
 
 def outputs(notebook):
