@@ -3,8 +3,6 @@
 import os
 
 import pytest
-from browser import HOW_TO_GET_IT, SWITCHES, Lab, chromium
-from playwright.sync_api import sync_playwright
 
 
 def pytest_collection_modifyitems(items):
@@ -13,8 +11,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
 
 
+# What these import would take a second of each run of a single file.
+
+
 @pytest.fixture(scope="module")
 def browser():
+    from browser import HOW_TO_GET_IT, SWITCHES, chromium
+    from playwright.sync_api import sync_playwright
+
     path = chromium()
     if path is None and os.environ.get("CI"):
         pytest.fail(f"no Chromium: {HOW_TO_GET_IT}")
@@ -28,6 +32,8 @@ def browser():
 
 @pytest.fixture(scope="module")
 def lab(browser, tmp_path_factory):
+    from browser import Lab
+
     lab = Lab(tmp_path_factory.mktemp("lab"))
     yield lab
     lab.stop()

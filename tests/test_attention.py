@@ -4,7 +4,8 @@ import math
 
 import pytest
 import torch
-from lessons import LESSONS, code_cells, read
+from lessons import definitions
+from tensors import random
 
 from helpers import INPUTS
 from helpers.attention import (
@@ -21,20 +22,6 @@ from helpers.attention import (
 )
 
 SHAPES = [(1, 1), (1, 5), (4, 1), (6, 3), (2, 5, 4), (2, 3, 7, 2)]
-
-
-def random(*shape, seed=0, scale=1.0):
-    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-def from_lesson(name, cell_id):
-    """The functions that a cell of a lesson defines."""
-    notebook = read(next(path for path in LESSONS if path.stem == name))
-    source = next(cell.source for cell in code_cells(notebook) if cell.id == cell_id)
-    head = "\n\n\n".join(source.split("\n\n\n")[:-1])  # the definitions, without the experiment after them
-    names = {"torch": torch, "nn": torch.nn, "softmax_naive": softmax_naive, "attention": attention}
-    exec(head, names)
-    return names
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -106,10 +93,10 @@ def test_entropy_at_its_ends():
 
 def test_lesson_and_helpers_have_the_same_functions():
     scores, inputs = random(2, 4, 5, scale=4), random(2, 4, 3)
-    scored = from_lesson("01_dot_product_scores", "function")["dot_product_scores"]
-    naive = from_lesson("02_softmax", "naive")["softmax_naive"]
-    stable = from_lesson("02_softmax", "repair")["softmax"]
-    attention = from_lesson("03_context_vectors", "function")["simple_attention"]
+    scored = definitions("01_dot_product_scores", "function")["dot_product_scores"]
+    naive = definitions("02_softmax", "naive")["softmax_naive"]
+    stable = definitions("02_softmax", "naive", "repair")["softmax"]
+    attention = definitions("03_context_vectors", "function")["simple_attention"]
     keys = random(2, 7, 3, seed=1)  # other than the queries, or nobody sees which of the two is transposed
     torch.testing.assert_close(scored(inputs, keys), dot_product_scores(inputs, keys))
     for dim in (-1, 0):
@@ -131,7 +118,7 @@ def test_attention_is_scaled_dot_product_attention(shape, dtype):
 
 
 def test_attention_matches_the_lesson_on_random_batches():
-    lesson = from_lesson("04_queries_keys_values", "function")["attention"]
+    lesson = definitions("04_queries_keys_values", "function")["attention"]
     for seed in range(5):
         arguments = random(2, 5, 3, seed=seed), random(2, 7, 3, seed=seed + 9), random(2, 7, 4, seed=seed + 19)
         torch.testing.assert_close(lesson(*arguments), attention(*arguments))
@@ -148,7 +135,7 @@ MODULES = [
 
 @pytest.mark.parametrize(("module", "cell", "options"), MODULES)
 def test_modules_match_the_lesson_on_random_batches(module, cell, options):
-    lesson = from_lesson("06_attention_modules", cell)[module.__name__]
+    lesson = definitions("06_attention_modules", cell, attention=attention)[module.__name__]
     for seed, (d_in, d_out) in enumerate([(3, 2), (2, 5), (1, 1), (4, 4)]):
         torch.manual_seed(seed)
         ours = module(d_in, d_out, **options)

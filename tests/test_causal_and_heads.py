@@ -1,13 +1,16 @@
 """Causal attention and several heads, against PyTorch's own and against the cells that introduce them."""
 
 import math
+from functools import partial
 
 import pytest
+import tensors
 import torch
 import torch.nn.functional as F
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from lessons import LESSONS, code_cells, read
+from lessons import definitions
+from tensors import examples
 from torch import nn
 
 from helpers import INPUTS
@@ -20,18 +23,11 @@ from helpers.attention import (
     causal_mask,
 )
 
-# derandomize: the same examples in every run, so that a red test stays red until it is repaired
-examples = settings(
-    deadline=None, derandomize=True, max_examples=50, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
 sizes = st.integers(1, 6)
 batches = st.lists(st.integers(1, 3), max_size=2)
 seeds = st.integers(0, 1000)
 NAMES = ("W_query", "W_key", "W_value")
-
-
-def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+random = partial(tensors.random, dtype=torch.float64)
 
 
 def leaks(module, x):
@@ -43,18 +39,6 @@ def leaks(module, x):
         if not torch.allclose(module(changed)[..., :j, :], before[..., :j, :], atol=1e-10, equal_nan=True):
             return True
     return False
-
-
-def from_lesson(name, *cell_ids):
-    """What cells of a lesson define: each up to its experiment, which two empty lines set apart."""
-    notebook = read(next(path for path in LESSONS if path.stem == name))
-    sources = {cell.id: cell.source for cell in code_cells(notebook)}
-    names = {"torch": torch, "nn": nn, "F": F}
-    for cell_id in cell_ids:
-        parts = sources[cell_id].split("\n\n\n")
-        definitions = [part for part in parts if part.startswith(("def ", "class "))]
-        exec("\n\n\n".join(definitions), names)
-    return names
 
 
 def as_one(wrapper, module):
@@ -282,7 +266,7 @@ def test_weights_are_returned_before_dropout():
 
 
 def test_the_functions_of_the_lesson_are_those_of_the_helpers():
-    names = from_lesson("09_causal_attention", "keep", "function")
+    names = definitions("09_causal_attention", "keep", "function")
     queries, keys, values = random(2, 5, 3), random(2, 7, 3, seed=1), random(2, 7, 4, seed=2)
     mask = random(2, 5, 7, seed=3) > 0
     mask[..., 0] = True
@@ -305,8 +289,8 @@ def test_the_functions_of_the_lesson_are_those_of_the_helpers():
     ],
 )
 def test_the_modules_of_the_lessons_are_those_of_the_helpers(module, lesson, cell):
-    needed = from_lesson("09_causal_attention", "keep", "function", "module")
-    own = from_lesson(lesson, cell)
+    needed = definitions("09_causal_attention", "keep", "function", "module")
+    own = definitions(lesson, cell)
     own.update({name: needed[name] for name in ("causal_mask", "attention_weights")})
     own.setdefault("CausalAttention", needed["CausalAttention"])
     for seed, (options, shape) in enumerate([({}, (6, 3)), ({"qkv_bias": True}, (2, 5, 3)), ({}, (2, 3, 1, 3))]):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from IPython.display import display
-from lessons import LESSONS, ROOT, code_cells, read
+from lessons import LESSONS, ROOT, code_cells, every_lesson, read
 from nbclient import NotebookClient
 from refresh import in_folder
 from torch import nn
@@ -32,7 +32,6 @@ BY_NAME = {exercise.name: exercise for _, exercise in ALL}
 TASKS = [exercise for _, exercise in ALL if isinstance(exercise, Task)]
 QUESTIONS = [exercise for _, exercise in ALL if isinstance(exercise, Question)]
 every_exercise = pytest.mark.parametrize("exercise", [exercise for _, exercise in ALL], ids=IDS)
-every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
 
 @pytest.fixture
@@ -606,6 +605,7 @@ def test_no_solution_stands_in_the_lesson(path):
             assert hint not in text
 
 
+@pytest.mark.weekly  # the solutions alone are tried at the end of each run of a lesson, by conftest.py
 @every_lesson
 def test_the_solved_lesson_runs_and_every_exercise_is_solved(path):
     notebook = read(path)

@@ -5,23 +5,10 @@ import itertools
 import json
 import re
 
-import pytest
-from lessons import LESSONS, ROOT, code_cells, outputs, plain_text, read
+from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
 
 TITLES = {path.name: read(path).cells[0].source.splitlines()[0].removeprefix("# ") for path in LESSONS}
 LONGEST_LINE = 100  # as in notebooks/.ruff.toml
-
-every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-
-
-def markdown(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-
-
-def headings(notebook):
-    """(level, text) of each heading."""
-    lines = [line for cell in markdown(notebook) for line in cell.source.splitlines()]
-    return [(len(match[1]), match[2]) for match in (re.match(r"(#+) (.*)", line) for line in lines) if match]
 
 
 def test_lessons_are_numbered_without_a_gap():
@@ -85,7 +72,7 @@ def test_no_output_is_an_error_or_a_warning(path):
 
 @every_lesson
 def test_nothing_of_the_machine_is_stored(path):
-    hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tests/refresh.py"
+    hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tools/refresh.py"
     notebook = read(path)
     assert "widgets" not in notebook.metadata, hint
     assert notebook.metadata.kernelspec.name == "python3", hint
@@ -103,7 +90,7 @@ def test_each_file_is_small(path):
 
 @every_lesson
 def test_headings_are_in_order(path):
-    found = headings(read(path))
+    found = headings("\n".join(cell.source for cell in markdown(read(path))))
     assert found[0] == (1, TITLES[path.name])
     assert [level for level, _ in found].count(1) == 1
     for (before, _), (level, text) in itertools.pairwise(found):
@@ -113,7 +100,7 @@ def test_headings_are_in_order(path):
 @every_lesson
 def test_links_resolve(path):
     notebook = read(path)
-    anchors = {text.replace(" ", "-") for _, text in headings(notebook)}
+    anchors = {text.replace(" ", "-") for cell in markdown(notebook) for _, text in headings(cell.source)}
     for cell in markdown(notebook):
         for text, target in re.findall(r"\[([^\]]*)\]\(([^)\s]+)\)", cell.source):
             file, _, anchor = target.partition("#")

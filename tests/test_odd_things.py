@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from lessons import LESSONS, code_cells, read
+from lessons import LESSONS, code_cells, lesson, read
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbclient.util import run_sync
@@ -130,7 +130,7 @@ def test_a_cell_run_before_those_that_it_needs_says_shortly_what_is_missing():
 
 
 def test_a_training_that_was_stopped_can_be_run_again(kernel):
-    notebook = kernel.open(next(path for path in LESSONS if path.stem == "08_training"))
+    notebook = kernel.open(lesson("08_training"))
     stored = shown(notebook)
     cells = {cell.id: cell for cell in code_cells(notebook)}
     for cell in list(cells.values())[: list(cells).index("controls")]:

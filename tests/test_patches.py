@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from lessons import LESSONS, code_cells, read
+from lessons import definitions
+from tensors import examples
 
 from helpers.attention import assemble, patches
 
@@ -22,7 +23,7 @@ def numbered(*shape, dtype=torch.int64):
 
 
 @given(shape=shapes(), dtype=st.sampled_from([torch.int64, torch.float32, torch.float64]))
-@settings(deadline=None, derandomize=True)
+@examples
 def test_round_trip_is_exact(shape, dtype):
     batch, rows, columns, size = shape
     image = numbered(*batch, rows * size, columns * size, dtype=dtype)
@@ -36,7 +37,7 @@ def test_round_trip_is_exact(shape, dtype):
 
 
 @given(shape=shapes())
-@settings(deadline=None, derandomize=True)
+@examples
 def test_each_patch_is_its_block_of_the_image(shape):
     batch, rows, columns, size = shape
     image = numbered(*batch, rows * size, columns * size)
@@ -48,7 +49,7 @@ def test_each_patch_is_its_block_of_the_image(shape):
 
 
 @given(shape=shapes())
-@settings(deadline=None, derandomize=True)
+@examples
 def test_it_cuts_as_unfold_does(shape):
     _, rows, columns, size = shape
     image = numbered(2, rows * size, columns * size, dtype=torch.float32)
@@ -73,10 +74,7 @@ def test_reshape_alone_cuts_no_patches():
 
 
 def test_the_lesson_has_the_same_functions():
-    path = next(path for path in LESSONS if path.stem == "11_image_patches")
-    source = next(cell.source for cell in code_cells(read(path)) if cell.id == "functions")
-    names = {}
-    exec("\n\n\n".join(source.split("\n\n\n")[:-1]), names)  # the definitions, without the experiment after them
+    names = definitions("11_image_patches", "functions")
     for shape, size in (((12, 20), 4), ((2, 3, 6, 9), 3), ((5, 1), 1)):
         image = torch.rand(*shape)
         parts = names["patches"](image, size)

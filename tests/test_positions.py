@@ -1,26 +1,25 @@
 """Sinusoidal and rotary positions: their formulas, number by number, and the properties that they are used for."""
 
 import math
+from functools import partial
 
 import pytest
+import tensors
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from lessons import LESSONS, code_cells, read
+from lessons import definitions
+from tensors import examples
 
 from helpers.attention import rotate, sinusoidal_positions
 
 SIZES = st.integers(1, 12)
 EVEN = SIZES.map(lambda half: 2 * half)
 SEEDS = st.integers(0, 2**31)
-few = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+random = partial(tensors.random, dtype=torch.float64)
 
 
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@few
+@examples
 @given(T=SIZES, d_model=EVEN)
 def test_sinusoidal_positions_follow_the_formula(T, d_model):
     positions = sinusoidal_positions(T, d_model)
@@ -33,7 +32,7 @@ def test_sinusoidal_positions_follow_the_formula(T, d_model):
             assert positions[t, m].item() == pytest.approx(expected, abs=1e-6)
 
 
-@few
+@examples
 @given(T=SIZES, d_model=EVEN, more=SIZES)
 def test_sinusoidal_positions_have_one_length_and_know_distances(T, d_model, more):
     positions = sinusoidal_positions(T + more, d_model)
@@ -43,7 +42,7 @@ def test_sinusoidal_positions_have_one_length_and_know_distances(T, d_model, mor
     torch.testing.assert_close(products[:T, :T], products[more:, more:], rtol=1e-4, atol=1e-4)
 
 
-@few
+@examples
 @given(batch=st.lists(st.integers(1, 3), max_size=2), T=SIZES, d=EVEN, base=st.floats(1, 1e6), seed=SEEDS)
 def test_rotate_is_a_product_of_complex_numbers(batch, T, d, base, seed):
     x, positions = random(*batch, T, d, seed=seed), torch.arange(T)
@@ -55,7 +54,7 @@ def test_rotate_is_a_product_of_complex_numbers(batch, T, d, base, seed):
     assert torch.equal(x, before)
 
 
-@few
+@examples
 @given(T=SIZES, d=EVEN, shift=st.integers(-1000, 1000), seed=SEEDS)
 def test_rotated_scores_depend_on_distances_alone(T, d, shift, seed):
     queries, keys = random(2, T, d, seed=seed)
@@ -84,11 +83,7 @@ def test_rotate_keeps_the_type_and_passes_gradients(dtype):
 
 
 def test_lesson_and_helpers_have_the_same_functions():
-    cells = code_cells(read(next(path for path in LESSONS if path.stem == "07_position")))
-    names = {"torch": torch}
-    for cell_id in ("sinus", "rotate"):
-        source = next(cell.source for cell in cells if cell.id == cell_id)
-        exec(source.split("\n\n\n")[0], names)
+    names = definitions("07_position", "sinus", "rotate")
     x = random(2, 5, 6)
     torch.testing.assert_close(names["sinusoidal_positions"](7, 6), sinusoidal_positions(7, 6))
     torch.testing.assert_close(names["rotate"](x, torch.arange(5), 7.0), rotate(x, torch.arange(5), 7.0))

@@ -59,7 +59,7 @@ def tamper(cells):
 def outcome(tmp_path_factory):
     """Cell id -> whether it passed, in a run of the tampered lesson; and what was tampered with."""
     project = tmp_path_factory.mktemp("project")
-    for name in ("helpers", "tests"):
+    for name in ("helpers", "tests", "tools"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, project)
@@ -69,7 +69,7 @@ def outcome(tmp_path_factory):
     (project / "notebooks").mkdir()
     nbformat.write(notebook, project / "notebooks" / LESSON)
     # Started in notebooks/, as a maintainer might.
-    command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no", "-n0"]
+    command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no"]
     run = subprocess.run(command, cwd=project / "notebooks", capture_output=True, encoding="utf-8")
     verdicts = re.findall(r"^(PASSED|FAILED) .*::Cell (\d+)", run.stdout, re.MULTILINE)
     assert len(verdicts) == len(cells), run.stdout + run.stderr
@@ -85,7 +85,7 @@ def test_each_tampered_cell_fails_and_no_other(outcome):
 
 
 def test_the_reader_is_told_how_to_store_outputs(outcome):
-    assert outcome[2].stdout.count("python tests/refresh.py") >= 1 + COMPARABLE
+    assert outcome[2].stdout.count("python tools/refresh.py") >= 1 + COMPARABLE
 
 
 def test_the_number_of_compared_figures_is_printed(outcome):

@@ -3,8 +3,7 @@
 import ast
 import re
 
-import pytest
-from lessons import LESSONS, ROOT, code_cells, outputs, plain_text, read
+from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
 
 PAGE = (ROOT / "notebooks" / "TEACHING.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -12,15 +11,9 @@ SECTIONS = dict(re.findall(r"^## \[.+\]\((\d\d_\w+\.ipynb)\)\n((?s:.*?))(?=^## |
 WORDS = {"ten": "10"}
 DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+")
 
-every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
-
-def markdown(path):
-    return [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
-
-
-def headings(text):
-    return re.findall(r"^#+ (.*)", text, re.MULTILINE)
+def text_of(path):
+    return "\n".join(cell.source for cell in markdown(read(path)))
 
 
 def minutes(text):
@@ -70,12 +63,12 @@ def possible(value, places):
 def test_there_is_a_section_for_each_lesson_in_their_order():
     assert list(SECTIONS) == [path.name for path in LESSONS]
     for path in LESSONS:
-        assert f"## [{headings(markdown(path)[0])[0]}]({path.name})" in PAGE
+        assert f"## [{headings(text_of(path))[0][1]}]({path.name})" in PAGE
 
 
 @every_lesson
 def test_the_length_is_that_of_the_title_cell(path):
-    assert minutes(SECTIONS[path.name]) == minutes(markdown(path)[0])
+    assert minutes(SECTIONS[path.name]) == minutes(text_of(path))
 
 
 @every_lesson
@@ -92,7 +85,7 @@ def test_it_has_two_to_four_questions_and_says_where_to_stop_what_to_move_and_wh
 @every_lesson
 def test_bold_names_are_headings_of_the_lesson(path):
     labels = {"Short of time:", "Move", "Set"}
-    known = set(headings("\n".join(markdown(path))))
+    known = {text for _, text in headings(text_of(path))}
     named = set(re.findall(r"\*\*(.+?)\*\*", SECTIONS[path.name])) - labels
     assert len(named) >= 3
     assert named <= known, named - known
@@ -100,7 +93,7 @@ def test_bold_names_are_headings_of_the_lesson(path):
 
 @every_lesson
 def test_a_question_stands_in_a_section_that_asks_one(path):
-    text = "\n".join(markdown(path))
+    text = text_of(path)
     for name in re.findall(r"^\| \*\*(.+?)\*\*", SECTIONS[path.name], re.MULTILINE):
         asked = text.partition(f"# {name}\n")[2].partition("\n#")[0]
         assert "**Predict.**" in asked, name
@@ -125,8 +118,8 @@ def test_sliders_exist_and_can_go_where_the_page_sends_them(path):
 
 
 def test_links_resolve():
-    anchors = {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings(PAGE)}
-    readme_anchors = {text.lower().replace(" ", "-") for text in headings(README)}
+    anchors = {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for _, text in headings(PAGE)}
+    readme_anchors = {text.lower().replace(" ", "-") for _, text in headings(README)}
     for target in re.findall(r"\]\(([^)\s]+)\)", PAGE):
         file, _, anchor = target.partition("#")
         if re.match(r"https://", target):

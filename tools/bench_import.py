@@ -1,14 +1,14 @@
 """What `import helpers` costs on top of the libraries that it imports: at most 10 per cent.
 
-python tests/bench_import.py
+python tools/bench_import.py
 """
 
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from lessons import ROOT
+
 LIBRARIES = "import torch, matplotlib.pyplot, ipywidgets"
 CLOCK = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
 RUNS = 7

@@ -1,10 +1,10 @@
 """Make the mistakes of `mutants.py`, one by one, and see whether a test notices each.
 
-    python tests/mutate.py                    all of them, then a table; the exit code is 1 where one stays unnoticed
-    python tests/mutate.py --kind code        one kind
-    python tests/mutate.py --only 02:naive    one mutant
-    python tests/mutate.py --list             what there is
-    python tests/mutate.py --write            all, and store the table in tests/mutation_score.md
+    python tools/mutate.py                    all of them, then a table; the exit code is 1 where one stays unnoticed
+    python tools/mutate.py --kind code        one kind
+    python tools/mutate.py --only 02:naive    one mutant
+    python tools/mutate.py --list             what there is
+    python tools/mutate.py --write            all, and store the table in tools/mutation_score.md
 
 It works on copies of the project. Each mutant gets the tests that could notice it and no others: it is killed where
 pytest says that a test has failed; any other end, such as an error in the collection, stops the run. Mutants that
@@ -27,10 +27,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
+from lessons import ROOT
 from mutants import KINDS, MUTANTS
 
-ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "tests" / "mutation_score.md"
+TABLE = ROOT / "tools" / "mutation_score.md"
 SECONDS = 600  # for one run of pytest
 MAY_SURVIVE = {"text"}  # prose holds more numbers than a test can know
 
@@ -278,7 +278,7 @@ def tests_of(mutant, project):
 
 def pytest(project, arguments):
     """Run pytest in the copy: its exit code, 0 or 1, what it printed, and the seconds it took."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rf", "--color=no", "-p", "no:cacheprovider", "-n0", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "--color=no", "-p", "no:cacheprovider", *arguments]
     # A stored .pyc is taken for new where size and second of the change are those of the file before.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     start = time.monotonic()
@@ -295,7 +295,7 @@ def report(mutants, survivors):
         "# Do the tests notice mistakes?",
         "",
         "Mistakes made on purpose, one by one (`mutants.py`), and whether a test failed. Reproduce it with",
-        "`python tests/mutate.py --write`.",
+        "`python tools/mutate.py --write`.",
         "",
         "| kind | what | killed | of | score |",
         "|:--|:--|--:|--:|--:|",

@@ -1,6 +1,6 @@
 """From key press to changed screen: explore against ipywidgets.interact, in one run, in one page of a real JupyterLab.
 
-    python tests/bench_sliders.py
+    python tools/bench_sliders.py
 
 Needs Chromium. Prints two tables: ways to show the same, and how a heatmap grows with the number of tokens.
 """

@@ -1,7 +1,7 @@
 """Execute lessons again and store their outputs as the expected ones.
 
-    python tests/refresh.py                                   all lessons
-    python tests/refresh.py notebooks/02_softmax.ipynb ...    these
+    python tools/refresh.py                                   all lessons
+    python tools/refresh.py notebooks/02_softmax.ipynb ...    these
 
 What is stored is normalised, so that a lesson that has not changed gives an empty `git diff`: no state of widgets, no
 times, no versions, execution counts from 1, and a figure only replaced where it looks different. A lesson that raises
@@ -16,11 +16,11 @@ from pathlib import Path
 import nbformat
 from figures import TOLERANCE, difference, pictures
 from jupyter_client import AsyncKernelManager
+from lessons import LESSONS, ROOT
 from nbclient import NotebookClient
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import coalesce_streams, get_sanitize_patterns
 
-ROOT = Path(__file__).resolve().parent.parent
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -110,7 +110,7 @@ def sanitise(text):
 
 
 def main():
-    lessons = [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "notebooks").glob("*.ipynb"))
+    lessons = [Path(name).resolve() for name in sys.argv[1:]] or LESSONS
     for path in lessons:
         print("changed  " if refresh(path) else "unchanged", path.name)
 

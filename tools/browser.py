@@ -1,6 +1,7 @@
 """A real JupyterLab in a real browser, for the tests and the benchmark of the sliders."""
 
 import contextlib
+import importlib.metadata
 import json
 import os
 import shutil
@@ -11,7 +12,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-from axe_playwright_python.sync_playwright import Axe
 from lessons import ROOT
 from playwright.sync_api import sync_playwright
 
@@ -23,7 +23,10 @@ SWITCHES = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--no-proxy-server",
 ]
+# JupyterLab runs on this machine, where no proxy leads to.
+HERE = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 TOKEN = "lessons"  # of a server that only this machine reaches, for as long as the tests run
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 HOW_TO_GET_IT = "install Chromium (apt-get install chromium; elsewhere: python -m playwright install chromium)"
@@ -63,7 +66,7 @@ class Lab:
         if app == "jupyterlab":
             overrides = folder / "config" / "labconfig" / "default_setting_overrides.json"
             overrides.parent.mkdir(parents=True)
-            overrides.write_text(json.dumps(SETTINGS))
+            overrides.write_text(json.dumps(SETTINGS), encoding="utf-8")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -75,20 +78,26 @@ class Lab:
         options = ["--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={self.port}"]
         options += [f"--ServerApp.root_dir={self.root}", f"--IdentityProvider.token={TOKEN}"]
         options += ["--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"]
-        with self.log.open("w") as log:
+        with self.log.open("w", encoding="utf-8") as log:
             command = [sys.executable, "-m", app, *options]
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
-        self._wait()
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
 
     def _wait(self):
         for _ in range(300):
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{self.url}/api/status?token={TOKEN}", timeout=1).close()
+                HERE.open(f"{self.url}/api/status?token={TOKEN}", timeout=1).close()
                 return
             if self.process.poll() is not None:
                 break
             time.sleep(0.2)
-        raise RuntimeError(f"{self.url} does not answer:\n{self.log.read_text()[-2000:]}")
+        raise RuntimeError(
+            f"{self.url} does not answer:\n{self.log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
+        )
 
     def trust(self, name):
         """Trust a notebook, as its author's own JupyterLab does."""
@@ -210,10 +219,13 @@ class Explore:
 
 def serious(page, theme):
     """What axe-core finds in our outputs that is serious or worse. JupyterLab's own frame is not ours."""
-    found = Axe().run(page, context=".jp-OutputArea-output", options={"resultTypes": ["violations"]})
+    # Not by the package's own import, which reads the script in the encoding of the machine.
+    script = importlib.metadata.distribution("axe-playwright-python").locate_file("axe_playwright_python/axe.min.js")
+    page.evaluate(script.read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run('.jp-OutputArea-output', {resultTypes: ['violations']})")
     return [
         f"{theme}: {violation['id']}: {node['html'][:200]}"
-        for violation in found.response["violations"]
+        for violation in found["violations"]
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]

@@ -1,7 +1,7 @@
 """A class at once: a real JupyterHub with students who open a lesson, run it and move a slider, all at the same time.
 
-    python tests/classroom.py                                        10 students, lesson 03, 20 moves each
-    python tests/classroom.py --students 25 --lesson 08_training
+    python tools/classroom.py                                        10 students, lesson 03, 20 moves each
+    python tools/classroom.py --students 25 --lesson 08_training
 
 Prints what one student takes of the memory, and how long each has to wait, as tables; leaves with 1 if anything failed.
 It needs Linux, and two things that the lessons do not. Into the environment of the lessons:
@@ -85,7 +85,7 @@ class Hub:
             for name in ("notebooks", "helpers"):
                 ignored = shutil.ignore_patterns("__pycache__", ".ipynb*")
                 shutil.copytree(ROOT / name, folder / "homes" / student / name, ignore=ignored)
-        with self.log.open("w") as log:
+        with self.log.open("w", encoding="utf-8") as log:
             command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
             environment = {**os.environ, MARK: self.mark}
             self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -98,7 +98,9 @@ class Hub:
             if self.process.poll() is not None:
                 break
             await asyncio.sleep(0.2)
-        raise RuntimeError(f"The hub does not answer:\n{self.log.read_text()[-3000:]}")
+        raise RuntimeError(
+            f"The hub does not answer:\n{self.log.read_text(encoding='utf-8', errors='replace')[-3000:]}"
+        )
 
     def processes(self):
         """(who, kind, process id) of all that runs for this hub; who is None for the hub and its proxy."""
@@ -305,7 +307,7 @@ def moved(state, number):
 def memory(pid):
     """Megabytes of a process by kind. PSS divides what processes share among them, so that it can be added up."""
     kinds = defaultdict(float)
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()[1:]:
         name, size = line.split()[:2]
         kinds["Private" if name.startswith(("Private_C", "Private_D")) else name.rstrip(":")] += int(size) / 1024
     return kinds
@@ -345,7 +347,7 @@ def processor_seconds(hub):
     """What the processes of the hub have used of the processor so far, whatever else the machine does."""
     spent = 0
     for *_, pid in hub.processes():
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         spent += int(after_name[11]) + int(after_name[12])  # in its own code, and in the system's for it
     return spent / os.sysconf("SC_CLK_TCK")
 

@@ -1,6 +1,6 @@
 """How long it takes to validate the lessons: executed, compared with their stored outputs, and the suite.
 
-    python tests/bench_validation.py
+    python tools/bench_validation.py
 
 Prints a table, for this machine. The first two are the shorter of two runs each, taken in turn.
 """
@@ -27,9 +27,9 @@ def execute():
 
 LESSONS_ALONE = {
     "every lesson executed by nbclient, one process": [sys.executable, __file__, "execute"],
-    "the same, each output compared by strict nbval": [*PYTEST, "-n0", "notebooks"],
+    "the same, each output compared by strict nbval": [*PYTEST, "notebooks"],
 }
-SUITE = {"all tests but the browser's, two processes": [*PYTEST, "-n2", "-m", "not weekly and not browser"]}
+SUITE = {"all tests but the browser's, two processes": [*PYTEST, "-n2", "--dist=loadfile"]}
 
 
 def seconds(command):
