@@ -311,8 +311,11 @@ def test_dropout_is_off_in_eval_and_on_in_training(kind):
 
 def test_weights_are_returned_before_dropout():
     module = MultiHeadAttention(3, 4, 6, dropout=0.9)
-    _, weights = module(INPUTS, return_weights=True)
+    torch.manual_seed(0)
+    output, weights = module(INPUTS, return_weights=True)
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 6))
+    torch.manual_seed(0)
+    assert torch.equal(module(INPUTS), output)
 
 
 # The lessons
