@@ -1,6 +1,5 @@
 """Causal attention and several heads, against PyTorch's own and against the cells that introduce them."""
 
-import math
 from functools import partial
 
 import pytest
@@ -224,6 +223,22 @@ def test_the_mask_follows_the_module_and_is_not_trained(module):
     module.to("meta")
     assert all(buffer.device.type == "meta" for buffer in module.buffers())
     assert list(module.buffers())
+    assert module(torch.empty(2, 6, 3, device="meta")).shape == (2, 6, 4)
+
+
+@pytest.mark.parametrize("module", built(6), ids=kind)
+def test_modules_mix_precisions_as_torch_does(module):
+    model = nn.Sequential(nn.Linear(3, 3), module)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = model(INPUTS)
+    assert mixed.dtype == torch.bfloat16
+    torch.testing.assert_close(mixed.float(), model(INPUTS), rtol=0.02, atol=0.02)
+
+
+def test_a_mask_is_made_on_the_device_in_use():
+    with torch.device("meta"):
+        x = torch.empty(2, 4, 3)
+        assert attention(x, x, x, causal_mask(4))[0].is_meta
 
 
 @pytest.mark.parametrize("module", built(6), ids=kind)
@@ -233,18 +248,41 @@ def test_every_parameter_gets_a_gradient(module):
         assert parameter.grad.abs().sum() > 0 or name == "W_key.bias", name  # which softmax ignores
 
 
-@pytest.mark.parametrize("p", [0.2, 0.5])
-def test_dropout_hits_the_share_of_weights_and_scales_the_others(p):
+def legible(kind, T, heads, p):
+    """A module whose outputs are, head by head, the weights that the values are multiplied by, and then their sum.
+
+    For the inputs eye(T) each head's values are an identity with a column of ones beside it.
+    """
     torch.manual_seed(0)
-    module = MultiHeadAttention(3, 4, 6, dropout=p)
-    seen = []
-    module.dropout.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
-    module(INPUTS.expand(500, 6, 3))
-    ((before, after),) = seen
-    visible = before > 0
-    dropped = after[visible] == 0
-    assert abs(dropped.float().mean() - p) < 0.02
-    torch.testing.assert_close(after[visible][~dropped], before[visible][~dropped] / (1 - p))
+    own = {} if kind is CausalAttention else {"num_heads": heads}
+    d_out = heads * (T + 1) if kind is MultiHeadAttention else T + 1
+    module = kind(T, d_out, T, dropout=p, **own)
+    values = torch.cat([torch.eye(T), torch.ones(1, T)])  # (T + 1, T): the weight of a layer
+    with torch.no_grad():
+        for part in getattr(module, "heads", [module]):
+            part.W_value.weight.copy_(values.repeat(heads if kind is MultiHeadAttention else 1, 1))
+        if kind is MultiHeadAttention:
+            module.out_proj.weight.copy_(torch.eye(d_out))
+            module.out_proj.bias.zero_()
+    return module
+
+
+@pytest.mark.parametrize("p", [0.2, 0.5])
+@pytest.mark.parametrize(
+    ("kind", "heads"), [(CausalAttention, 1), (MultiHeadAttentionWrapper, 3), (MultiHeadAttention, 3)]
+)
+def test_dropout_takes_weights_and_scales_the_others(kind, heads, p):
+    T, B = 5, 200
+    module, x = legible(kind, T, heads, p), torch.eye(T).expand(B, T, T)
+    after, sums = module(x).detach().unflatten(-1, (heads, T + 1)).split([T, 1], dim=-1)  # (B, T, heads, T), (..., 1)
+    before, ones = module.eval()(x).detach().unflatten(-1, (heads, T + 1)).split([T, 1], dim=-1)
+    torch.testing.assert_close(ones, torch.ones_like(ones))  # with nothing dropped
+    visible, dropped = before > 0, after == 0
+    assert abs(dropped[visible].float().mean() - p) < 0.03
+    torch.testing.assert_close(after[visible & ~dropped], before[visible & ~dropped] / (1 - p))
+    torch.testing.assert_close(sums, after.sum(dim=-1, keepdim=True))  # dropped before the values come in, not after
+    assert (dropped[:, -1, :, 0] != dropped[:, -2, :, 0]).any()  # each query loses keys of its own: no value is dropped
+    assert all((dropped[:, -1, 0] != dropped[:, -1, head]).any() for head in range(1, heads))  # and so does each head
 
 
 @pytest.mark.parametrize("kind", [CausalAttention, MultiHeadAttentionWrapper, MultiHeadAttention])
@@ -258,8 +296,11 @@ def test_dropout_is_off_in_eval_and_on_in_training(kind):
 
 def test_weights_are_returned_before_dropout():
     module = MultiHeadAttention(3, 4, 6, dropout=0.9)
-    _, weights = module(INPUTS, return_weights=True)
+    torch.manual_seed(0)
+    output, weights = module(INPUTS, return_weights=True)
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 6))
+    torch.manual_seed(0)
+    assert torch.equal(module(INPUTS), output)
 
 
 # The lessons
@@ -319,25 +360,28 @@ def attend(mask):
         (lambda: causal_mask(0), ValueError, "T must be at least 1, not 0"),
         (lambda: causal_mask(2.5), TypeError, "T must be a whole number, not 2.5"),
         (lambda: attend(torch.ones(4, 4)), TypeError, r"mask must hold booleans.*float32.*mask\.bool\(\)"),
-        (lambda: attend([[True]]), TypeError, "mask must be a tensor of booleans, not list"),
+        (lambda: attend(torch.ones(4, 4, dtype=int)), TypeError, "mask must hold booleans.*int64"),
+        (lambda: attend([[True]]), TypeError, "mask must be a tensor, not list"),
+        (
+            lambda: attend(causal_mask(4).to("meta")),
+            ValueError,
+            r"mask is on meta, the scores on cpu: mask\.to\(scores",
+        ),
         (lambda: attend(causal_mask(5)), ValueError, r"\(2, 4, 4\).*its shape is \(5, 5\)"),
         (lambda: attend(torch.ones(3, 4, 4).bool()), ValueError, r"\(2, 4, 4\).*its shape is \(3, 4, 4\)"),
         (lambda: attend(torch.ones(2, 2, 4, 4).bool()), ValueError, r"its shape is \(2, 2, 4, 4\)"),
         (lambda: CausalAttention(3, 2, 0), ValueError, "context_length must be at least 1, not 0"),
-        (lambda: CausalAttention(3, 2, 6, dropout=1.5), ValueError, "dropout is a probability.*not 1.5"),
-        (lambda: CausalAttention(3, 2, 6, dropout=math.nan), ValueError, "dropout is a probability.*not nan"),
-        (lambda: CausalAttention(3, 2, 6, dropout="0.1"), TypeError, "dropout must be a number, not '0.1'"),
         (lambda: CausalAttention(3, 2, 4)(INPUTS), ValueError, r"x has 6 tokens.*\(6, 3\).*context_length = 4"),
         (lambda: CausalAttention(3, 2, 6)(INPUTS[0]), ValueError, "x must hold one vector per row"),
         (lambda: CausalAttention(2, 2, 6)(INPUTS), ValueError, r"x must end in d_in = 2.*\(6, 3\)"),
         (lambda: MultiHeadAttentionWrapper(3, 2, 6, num_heads=0), ValueError, "num_heads must be at least 1, not 0"),
         (lambda: MultiHeadAttentionWrapper(3, 0, 6), ValueError, "d_head must be at least 1, not 0"),
         (lambda: MultiHeadAttentionWrapper(3, 2, 4)(INPUTS), ValueError, "context_length = 4"),
-        (lambda: MultiHeadAttention(3, 5, 6), ValueError, "d_out = 5 and num_heads = 2"),
+        (lambda: MultiHeadAttention(3, 5, 6), ValueError, "d_out = 5 can't be split into 2 heads"),
         (lambda: MultiHeadAttention(3, 4, 6, num_heads=2.0), TypeError, "num_heads must be a whole number, not 2.0"),
         (lambda: MultiHeadAttention(3, 4, 4)(INPUTS), ValueError, "x has 6 tokens.*context_length = 4"),
-        (lambda: MultiHeadAttention(3, 4, 6)(INPUTS.double()), TypeError, "x is torch.float64.*float32"),
-        (lambda: MultiHeadAttention(3, 4, 6, dropout=-0.1), ValueError, "dropout is a probability.*not -0.1"),
+        (lambda: MultiHeadAttention(3, 4, 6)(torch.ones(6, 3, dtype=int)), TypeError, "x must hold floating"),
+        (lambda: MultiHeadAttention(3, 4, 6, num_heads=0), ValueError, "num_heads must be at least 1, not 0"),
     ],
 )
 def test_bad_input_is_named(call, error, words):

@@ -87,18 +87,22 @@ def test_the_lesson_has_the_same_functions():
     [
         ([[0.0, 1.0]], 1, TypeError, "image must be a tensor, not list"),
         (torch.zeros(4, 4), 2.0, TypeError, "size must be a whole number, not 2.0"),
-        (torch.zeros(4, 4), True, TypeError, "size must be a whole number, not True"),
         (torch.zeros(4, 4), 0, ValueError, "size must be at least 1, not 0"),
-        (torch.zeros(4), 2, ValueError, r"image must be one or more images, .* its shape is \(4,\)"),
-        (torch.zeros(2, 4, 5), 2, ValueError, r"patches of 2 x 2 .* 4 and 5 \(shape \(2, 4, 5\)\)"),
-        (torch.zeros(6, 4), 4, ValueError, "patches of 4 x 4 .* 6 and 4"),
-        (torch.zeros(2, 2), 4, ValueError, "patches of 4 x 4 .* 2 and 2"),
-        (torch.zeros(0, 4), 2, ValueError, "patches of 2 x 2 .* 0 and 4"),
+        (torch.zeros(4), 2, ValueError, r"\(\.\.\., H, W\) must divide .* image is \(4,\)"),
+        (torch.zeros(2, 4, 5), 2, ValueError, r"into patches of 2 x 2, but image is \(2, 4, 5\)"),
+        (torch.zeros(6, 4), 4, ValueError, r"into patches of 4 x 4, but image is \(6, 4\)"),
+        (torch.zeros(2, 2), 4, ValueError, r"into patches of 4 x 4, but image is \(2, 2\)"),
     ],
 )
 def test_what_can_not_be_cut_is_named(image, size, error, words):
     with pytest.raises(error, match=words):
         patches(image, size)
+
+
+def test_patches_keep_their_device():
+    image = torch.empty(2, 6, 4, device="meta")
+    assert patches(image, 2).is_meta
+    assert assemble(patches(image, 2), 6, 4).shape == image.shape
 
 
 @pytest.mark.parametrize(
@@ -107,11 +111,11 @@ def test_what_can_not_be_cut_is_named(image, size, error, words):
         ([[0.0]], 1, 1, TypeError, "parts must be a tensor, not list"),
         (torch.zeros(4, 4), 4.0, 4, TypeError, "height must be a whole number, not 4.0"),
         (torch.zeros(4, 4), 4, 0, ValueError, "width must be at least 1, not 0"),
-        (torch.zeros(4), 2, 2, ValueError, r"parts must hold one patch per row, .* its shape is \(4,\)"),
-        (torch.zeros(4, 5), 4, 5, ValueError, r"must be square, .* each has 5 pixels \(shape \(4, 5\)\)"),
-        (torch.zeros(4, 0), 4, 4, ValueError, "must be square, .* each has 0 pixels"),
-        (torch.zeros(4, 4), 4, 6, ValueError, "parts has 4 patches of 2 x 2 .* height 4 and width 6"),
-        (torch.zeros(4, 4), 3, 5, ValueError, "parts has 4 patches of 2 x 2 .* height 3 and width 5"),
+        (torch.zeros(4), 2, 2, ValueError, r"parts must hold one vector per row, .* its shape is \(4,\)"),
+        (torch.zeros(4, 5), 4, 5, ValueError, r"square patches must fill .* size \* size\), is \(4, 5\)"),
+        (torch.zeros(4, 0), 4, 4, ValueError, r"size \* size\), is \(4, 0\)"),
+        (torch.zeros(4, 4), 4, 6, ValueError, r"height 4 and width 6, but parts, .* is \(4, 4\)"),
+        (torch.zeros(4, 4), 3, 5, ValueError, r"height 3 and width 5, but parts, .* is \(4, 4\)"),
     ],
 )
 def test_what_does_not_fit_together_is_named(parts, height, width, error, words):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lessons import definitions
 from tensors import examples
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.attention import rotate, sinusoidal_positions
 
@@ -82,6 +83,38 @@ def test_rotate_keeps_the_type_and_passes_gradients(dtype):
     assert x.grad.isfinite().all()
 
 
+def test_each_sequence_of_a_batch_may_have_positions_of_its_own():
+    x, positions = random(2, 3, 5, 4), torch.stack([torch.arange(5), torch.arange(5) + 7])
+    own = torch.stack([rotate(sequence, places) for sequence, places in zip(x, positions, strict=True)])
+    torch.testing.assert_close(rotate(x, positions[:, None]), own)
+
+
+def test_positions_are_made_on_the_device_of_the_input():
+    assert rotate(torch.randn(6, 4, device="meta"), torch.arange(6, device="meta")).is_meta
+    with torch.device("meta"):
+        assert sinusoidal_positions(6, 4).is_meta
+
+
+class NoDoubles(TorchDispatchMode):
+    """A device without float64, as Apple's GPUs are."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        assert getattr(result, "dtype", None) != torch.float64
+        return result
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_no_device_needs_float64(dtype):
+    x = random(300, 8)
+    expected = rotate(x.to(dtype).double(), torch.arange(300))
+    with NoDoubles():
+        positions = sinusoidal_positions(300, 8)
+        turned = rotate(x.to(dtype), torch.arange(300))
+    assert positions.dtype == torch.float32
+    torch.testing.assert_close(turned.double(), expected, rtol=0, atol=2e-5 if dtype == torch.float32 else 0.05)
+
+
 def test_lesson_and_helpers_have_the_same_functions():
     names = definitions("07_position", "sinus", "rotate")
     x = random(2, 5, 6)
@@ -96,15 +129,17 @@ def test_lesson_and_helpers_have_the_same_functions():
         (lambda: sinusoidal_positions(4, 5), ValueError, "d_model must be even, .* not 5"),
         (lambda: sinusoidal_positions(4.0, 4), TypeError, "T must be a whole number, not 4.0"),
         (lambda: rotate([[1.0, 2.0]], torch.arange(1)), TypeError, "x must be a tensor"),
+        (lambda: rotate(torch.ones(2, 4, dtype=int), torch.arange(2)), TypeError, "x must hold floating"),
         (lambda: rotate(torch.ones(2, 3), torch.arange(2)), ValueError, "last dimension of x must be even, .* not 3"),
         (lambda: rotate(torch.ones(4), torch.arange(4)), ValueError, r"x must hold one vector per row"),
         (lambda: rotate(torch.ones(2, 4), [0, 1]), TypeError, "positions must be a tensor, not list"),
         (
             lambda: rotate(torch.ones(2, 4), torch.arange(3)),
             ValueError,
-            r"\(2,\), but positions is \(3,\) and x is \(2, 4",
+            r"x, \(2, 4\), needs one position per row, but positions is \(3,\)",
         ),
-        (lambda: rotate(torch.ones(2, 4), torch.arange(2), base=0), ValueError, "base must be positive, not 0"),
+        (lambda: rotate(torch.ones(1, 6, 4), torch.arange(1)), ValueError, r"but positions is \(1,\)"),
+        (lambda: rotate(torch.ones(1, 4), torch.tensor(0)), ValueError, r"but positions is \(\)"),
     ],
 )
 def test_bad_input_is_told_in_words(call, kind, words):

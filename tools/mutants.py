@@ -175,7 +175,7 @@ HELPERS = [
     ("axes upside down", "figures", "_cropped", "[::-1].copy()", ".copy()"),
     ("description with swapped axes", "figures", "describe", "ax.get_ylabel(), ax.get_xlabel()", "ax.get_xlabel(),"),
     # Attention
-    ("softmax adds the largest", "attention", "softmax", "scores - scores.amax", "scores + scores.amax"),
+    ("softmax adds the largest", "attention", "softmax", "scores - largest", "scores + largest"),
     ("entropy as a mean", "attention", "entropy", "entr(weights).sum(", "entr(weights).mean("),
     ("attention without scale", "attention", "attention_weights", "scores / keys.shape[-1] ** 0.5", "scores"),
     ("scale from the number of keys", "attention", "attention_weights", "keys.shape[-1] **", "keys.shape[-2] **"),
@@ -208,6 +208,20 @@ HELPERS = [
     ("mask stored", "attention", "CausalAttention.__init__", "persistent=False", "persistent=True"),
     ("no dropout", "attention", "CausalAttention.forward", "self.dropout(weights)", "weights"),
     (
+        "dropout on the values",
+        "attention",
+        "CausalAttention.forward",
+        "self.dropout(weights) @ self.W_value(x)",
+        "weights @ self.dropout(self.W_value(x))",
+    ),
+    (
+        "dropout on the context",
+        "attention",
+        "MultiHeadAttention.forward",
+        "self.dropout(weights) @ values",
+        "self.dropout(weights @ values)",
+    ),
+    (
         "heads in reverse",
         "attention",
         "MultiHeadAttentionWrapper.forward",
@@ -231,13 +245,8 @@ HELPERS = [
     ),
     ("patches without transpose", "attention", "patches", "split.transpose(-3, -2)", "split"),
     ("assembled without transpose", "attention", "assemble", "grid.transpose(-3, -2)", "grid"),
-    (
-        "one token too few",
-        "attention",
-        "_check_length",
-        "x.shape[-2] > context_length",
-        "x.shape[-2] >= context_length",
-    ),
+    ("one token too few", "checks", "module_input", "x.shape[-2] > context_length", "x.shape[-2] >= context_length"),
+    ("a larger mask let in", "checks", "mask_of", "mask.dim() > scores.dim() or", ""),
     # The rest
     ("another input", "sentence", "", "0.87, 0.66", "0.86, 0.66"),
     ("verdict on torch turned round", "environment", "_problems", "torch != TORCH", "torch == TORCH"),
