@@ -561,6 +561,54 @@ def test_progress_counts_and_never_scolds(capsys):
     ]
 
 
+# In a kernel
+
+RIGHT = "def my_projection(x, W):\n    return x @ W\n"
+CLASS = "class MySelfAttention(torch.nn.Module):\n    def forward(self, x):\n        return "
+SESSION = [  # cells, and what the check of the last line says
+    ("exercise.favourite.check(my_favourite)", "no answer yet", "my_favourite = ..."),
+    ("exercise.favourite.check(my_favourite)", "did not run to its end", "my_favourite = starts"),
+    ("exercise.favourite.check(my_favourite)", "did not run to its end", ""),
+    ("exercise.favourite.check(my_favourite)", "✓", 'my_favourite = "starts"'),
+    ("exercise.projection.check(my_projection)", "✓", RIGHT),
+    ("exercise.projection.check(my_projection)", "did not run to its end", "def my_projection(x, W)\n    return W @ x"),
+    ("exercise.projection.check(my_projection)", "✓", RIGHT + "my_projection == no_such_name"),
+    ("exercise.projection.check(my_projection)", "did not run to its end", "no_such_name\n" + RIGHT.replace("x", "y")),
+    ("exercise.projection.check(my_projection)", "did not run to its end", "print(my_projection)"),
+    (RIGHT + "exercise.projection.check(my_projection)", "✓", "no_such_name\n" + RIGHT.replace("x", "z")),
+    ("module.check(MySelfAttention)", "no parameters", CLASS + "x"),
+    ("module.check(MySelfAttention)", "did not run to its end", "import no_such_module\n" + CLASS + "2 * x"),
+    ("module.check(MySelfAttention)", "no parameters", CLASS + "3 * x\nno_such_name"),
+]
+
+
+def test_an_answer_of_before_is_not_judged_for_a_cell_that_failed():
+    setup = (
+        code_cells(read(LESSONS[0]))[0].source
+        + """
+import torch
+from helpers.exercises.lesson_00 import exercise
+from helpers.exercises.lesson_06 import exercise as six
+module = six.module"""
+    )
+    sources = [setup, *itertools.chain.from_iterable((answer, check) for check, _, answer in SESSION)]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    NotebookClient(notebook, allow_errors=True, **in_folder(LESSONS[0].parent)).execute()
+    for cell, (_, said, answer) in zip(notebook.cells[2::2], SESSION, strict=True):
+        assert said in " ".join(cell.outputs[0].text.split()), answer
+
+
+def test_an_endless_loop_is_stopped_in_a_kernel():
+    setup = code_cells(read(LESSONS[0]))[0].source + "\nfrom helpers.exercises.lesson_00 import exercise"
+    loop = "def my_projection(x, W):\n    while True: pass\nexercise.projection.check(my_projection)"
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(s) for s in (setup, loop, RIGHT, SESSION[4][0])]
+    )
+    NotebookClient(notebook, **in_folder(LESSONS[0].parent)).execute()
+    assert "had not come to an end" in notebook.cells[1].outputs[0].text
+    assert "✓" in notebook.cells[3].outputs[0].text
+
+
 # In the lessons
 
 
