@@ -14,7 +14,7 @@ from refresh import METADATA
 from test_film import frames
 
 from helpers import explore, film, heatmap
-from helpers.exercises.exercise import Exercises, Question, Task
+from helpers.exercises.checking import Exercises, Question, Task
 from helpers.sliders import Explorer
 
 TEXTS = [
@@ -125,8 +125,8 @@ def test_a_figure_shows_it_in_its_description(text):
 
 @every_text
 def test_exercises_say_it_as_plain_text(capsys, text):
-    question = Question('x = "a"', right="", mistakes={}, hints=["no"], form=text)
-    task = Task(lambda x: x, cases={text: lambda g: (torch.eye(2),)}, mistakes={}, hints=[""], right="", show=("x",))
+    question = Question('x = "a"', right="", mistakes=[], hints=["no"], form=text)
+    task = Task(lambda x: x, cases={text: lambda g: (torch.eye(2),)}, mistakes=[], hints=[""], right="", show=("x",))
     Exercises(question=question, task=task)
     for ask in (lambda: question.check(1), lambda: task.check(lambda x: fail(text))):
         ask()
@@ -136,13 +136,13 @@ def test_exercises_say_it_as_plain_text(capsys, text):
 NOTEBOOK = f"""
 import torch
 from helpers import explore, film, heatmap
-from helpers.exercises.exercise import Exercises, Question
+from helpers.exercises.checking import Exercises, Question
 texts = {TEXTS!r}
 everything = "  ".join(texts)
 table = lambda text=everything: heatmap(torch.eye(len(texts)), texts, title=text)
 def fail(text):
     raise ValueError(everything)
-exercise = Exercises(question=Question('x = "a"', right="", mistakes={{}}, hints=[""], form=everything))
+exercise = Exercises(question=Question('x = "a"', right="", mistakes=[], hints=[""], form=everything))
 """
 CELLS = {
     "table": "table()",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_projection(x, W):
@@ -14,12 +14,19 @@ exercise = Exercises(
         'my_favourite = "starts"  # the brightest cell in the row of one',
         form='the name of a token in quotation marks, such as "with"',
         right="the row of one has its largest share, 0.1896, in the column of starts.",
-        mistakes={
-            "that would be one itself. A token need not like itself best: read its row from left to right.": "one",
-            "journey is the favourite of four rows, but look again at this one: two cells are close.": "journey",
-            "you may have gone down the column of one instead of along its row. A row is a query: read "
-            "it as row attends to column.": "Your",
-        },
+        mistakes=[
+            Mistake(
+                "one", "that would be one itself. A token need not like itself best: read its row from left to right."
+            ),
+            Mistake(
+                "journey", "journey is the favourite of four rows, but look again at this one: two cells are close."
+            ),
+            Mistake(
+                "Your",
+                "you may have gone down the column of one instead of along its row. A row is a query: read it as row "
+                "attends to column.",
+            ),
+        ],
         hints=[
             "A row is a query. Find the row called one and stay in it.",
             "Set the slider to a higher sharpness: the largest share of a row then stands out.",
@@ -44,12 +51,18 @@ exercise = Exercises(
             "large numbers": lambda g: (1e4 * torch.randn(2, 3, generator=g), torch.randn(3, 2, generator=g)),
         },
         right="A row per token goes in, and a row per token comes out, of another length.",
-        mistakes={
-            "you multiply by W transposed. That is another convention; here vectors are rows, and W stands to "
-            "their right as it is: x W.": lambda x, W: x @ W.transpose(-2, -1),
-            "you multiply in the order W x. Here vectors are rows, with the matrix to their right.": lambda x, W: W @ x,
-            "the sign * multiplies entry by entry. A product of matrices is @.": lambda x, W: x * W,
-        },
+        mistakes=[
+            Mistake(
+                lambda x, W: x @ W.transpose(-2, -1),
+                "you multiply by W transposed. That is another convention; here vectors are rows, and W stands to "
+                "their right as it is: x W.",
+            ),
+            Mistake(
+                lambda x, W: W @ x,
+                "you multiply in the order W x. Here vectors are rows, with the matrix to their right.",
+            ),
+            Mistake(lambda x, W: x * W, "the sign * multiplies entry by entry. A product of matrices is @."),
+        ],
         hints=[
             "In the table of notation: vectors are rows, and a matrix stands to their right.",
             "Python's sign for a product of matrices is @.",

@@ -3,7 +3,7 @@
 import torch
 
 from ..sentence import INPUTS, TOKENS
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 _PAIRS = {
     "one query, one key": lambda g: (torch.randn(1, 2, generator=g), torch.randn(1, 2, generator=g)),
@@ -48,27 +48,41 @@ exercise = Exercises(
     scores=Task(
         my_scores,
         show=("queries", "keys"),
+        axes=("query", "key"),
         cases=_PAIRS,
         right="Row i, column j holds the dot product of query i and key j.",
-        mistakes={
-            "your table is mirrored: its rows are keys and its columns queries. A row must be a query.": lambda q, k: (
-                k @ q.transpose(-2, -1)
+        mistakes=[
+            Mistake(
+                lambda q, k: k @ q.transpose(-2, -1),
+                "your table is mirrored: its rows are keys and its columns queries. A row must be a query.",
             ),
-            ".T turns around all dimensions of a batch, not only the last two. .transpose(-2, -1) leaves the batch "
-            "alone.": lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
-            "these are cosines: you have divided by the norms. A score is the dot product itself.": lambda q, k: (
-                torch.nn.functional.normalize(q.double(), dim=-1)
-                @ torch.nn.functional.normalize(k.double(), dim=-1).transpose(-2, -1)
-            ).to(torch.promote_types(q.dtype, k.dtype) if q.is_floating_point() else torch.float32),
-            "the sign * multiplies entry by entry. You need a product of matrices, @.": lambda q, k: q * k,
-            "the keys are not used: these are the scores of the queries with themselves.": lambda q, k: (
-                q @ q.transpose(-2, -1)
+            Mistake(
+                lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
+                ".T turns around all dimensions of a batch, not only the last two. .transpose(-2, -1) leaves the "
+                "batch alone.",
             ),
-            "view or reshape only deals the numbers out again. Rows must become columns: "
-            ".transpose(-2, -1).": lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]),
-            "the keys go in without being transposed. The last dimension of the first factor must meet the first of "
-            "the second, so that d_k is summed over.": lambda q, k: q @ k,
-        },
+            Mistake(
+                lambda q, k: (
+                    torch.nn.functional.normalize(q.double(), dim=-1)
+                    @ torch.nn.functional.normalize(k.double(), dim=-1).transpose(-2, -1)
+                ).to(torch.promote_types(q.dtype, k.dtype) if q.is_floating_point() else torch.float32),
+                "these are cosines: you have divided by the norms. A score is the dot product itself.",
+            ),
+            Mistake(lambda q, k: q * k, "the sign * multiplies entry by entry. You need a product of matrices, @."),
+            Mistake(
+                lambda q, k: q @ q.transpose(-2, -1),
+                "the keys are not used: these are the scores of the queries with themselves.",
+            ),
+            Mistake(
+                lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]),
+                "view or reshape only deals the numbers out again. Rows must become columns: .transpose(-2, -1).",
+            ),
+            Mistake(
+                lambda q, k: q @ k,
+                "the keys go in without being transposed. The last dimension of the first factor must meet the first "
+                "of the second, so that d_k is summed over.",
+            ),
+        ],
         hints=[
             "The lesson does it for inputs and inputs: what changes if the keys are another table?",
             "The shapes are (T, d_k) for the queries and (S, d_k) for the keys; the result is (T, S). Which of the two "
@@ -79,32 +93,41 @@ exercise = Exercises(
     cosines=Task(
         my_cosines,
         show=("queries", "keys"),
+        axes=("query", "key"),
         cases={name: make for name, make in _PAIRS.items() if "batch" not in name and "whole" not in name},
         right="Each score is divided by the norm of its query and by the norm of its key, so only the angle is left.",
-        mistakes={
-            "these are the scores themselves: the lengths are still in them.": lambda q, k: q @ k.T,
-            "you divide by the norms of the keys only. The length of the query is still in.": lambda q, k: (
-                q @ k.T / k.norm(dim=-1)
+        mistakes=[
+            Mistake(lambda q, k: q @ k.T, "these are the scores themselves: the lengths are still in them."),
+            Mistake(
+                lambda q, k: q @ k.T / k.norm(dim=-1),
+                "you divide by the norms of the keys only. The length of the query is still in.",
             ),
-            "you divide by the norms of the queries only. The length of the key is still in.": lambda q, k: (
-                q @ k.T / q.norm(dim=-1, keepdim=True)
+            Mistake(
+                lambda q, k: q @ k.T / q.norm(dim=-1, keepdim=True),
+                "you divide by the norms of the queries only. The length of the key is still in.",
             ),
-            "both norms are rows, (T,) and (S,). One must be a column, so that the two make a table: "
-            "keepdim=True.": lambda q, k: q @ k.T / (q.norm(dim=-1) * k.norm(dim=-1)),
-            "norm() without dim is one number for the whole table. Each row needs its own.": lambda q, k: (
-                q @ k.T / (q.norm() * k.norm())
+            Mistake(
+                lambda q, k: q @ k.T / (q.norm(dim=-1) * k.norm(dim=-1)),
+                "both norms are rows, (T,) and (S,). One must be a column, so that the two make a table: keepdim=True.",
             ),
-            "norm(dim=0) goes down the columns. The length of a vector is along its row, dim=-1.": lambda q, k: (
-                (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T
+            Mistake(
+                lambda q, k: q @ k.T / (q.norm() * k.norm()),
+                "norm() without dim is one number for the whole table. Each row needs its own.",
             ),
-            "the square root is missing: a norm is the root of the sum of squares.": lambda q, k: (
-                q @ k.T / ((q**2).sum(dim=-1, keepdim=True) * (k**2).sum(dim=-1))
+            Mistake(
+                lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T,
+                "norm(dim=0) goes down the columns. The length of a vector is along its row, dim=-1.",
             ),
-            "the norms of the keys stand in a column, so row i is divided by the norm of key i. They belong to the "
-            "columns: a row of S numbers.": lambda q, k: (
-                q @ k.T / (q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True))
+            Mistake(
+                lambda q, k: q @ k.T / ((q**2).sum(dim=-1, keepdim=True) * (k**2).sum(dim=-1)),
+                "the square root is missing: a norm is the root of the sum of squares.",
             ),
-        },
+            Mistake(
+                lambda q, k: q @ k.T / (q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True)),
+                "the norms of the keys stand in a column, so row i is divided by the norm of key i. They belong to "
+                "the columns: a row of S numbers.",
+            ),
+        ],
         hints=[
             "The formula of angle and length, solved for the cosine: the dot product divided by both norms.",
             "norm(dim=-1) gives a length per row. T queries and S keys: one of the two must be a column, (T, 1), the "
@@ -117,11 +140,14 @@ exercise = Exercises(
         form='a letter, "a", "b" or "c"',
         right="all scores of that row double, so their order stays. The length of a query decides how much it "
         "cares, never for whom.",
-        mistakes={
-            "that would need another order of the scores in its row, and each of them is doubled.": "a",
-            "a key twice as long would collect higher scores in its column. Here it is the query that grows: its "
-            "row.": "c",
-        },
+        mistakes=[
+            Mistake("a", "that would need another order of the scores in its row, and each of them is doubled."),
+            Mistake(
+                "c",
+                "a key twice as long would collect higher scores in its column. Here it is the query that grows: its "
+                "row.",
+            ),
+        ],
         hints=[
             "Only one row of the table changes. What happens to each of its six numbers?",
             "The score is query · key. Doubling the query multiplies every score of the row by the same number.",
@@ -133,15 +159,26 @@ exercise = Exercises(
         accept=lambda query: torch.isfinite(torch.as_tensor(query)).all() and _favourite(query) == "with",
         explain=_scores_of,
         right="of all six, with has the highest score. Where all scores are negative, the shortest vector often wins.",
-        mistakes={
-            "a query of zeros has the score 0 with every key and prefers none.": lambda q: not torch.as_tensor(q).any(),
-            "a vector that is not finite has no scores.": lambda q: not torch.isfinite(torch.as_tensor(q)).all(),
-            "with's own vector does not do it: journey points nearly the same way and is longer, so it scores "
-            "higher.": lambda q: torch.allclose(torch.as_tensor(q, dtype=torch.float32), INPUTS[3], atol=1e-4),
-            "with all three numbers 0 or above it can't be done: journey has larger numbers than with in every "
-            "place, and so the higher score.": lambda q: bool((torch.as_tensor(q) >= 0).all()),
-            "another token has a score as high, or higher.": lambda q: True,
-        },
+        mistakes=[
+            Mistake(
+                lambda q: not torch.as_tensor(q).any(),
+                "a query of zeros has the score 0 with every key and prefers none.",
+            ),
+            Mistake(
+                lambda q: not torch.isfinite(torch.as_tensor(q)).all(), "a vector that is not finite has no scores."
+            ),
+            Mistake(
+                lambda q: torch.allclose(torch.as_tensor(q, dtype=torch.float32), INPUTS[3], atol=1e-4),
+                "with's own vector does not do it: journey points nearly the same way and is longer, so it scores "
+                "higher.",
+            ),
+            Mistake(
+                lambda q: bool((torch.as_tensor(q) >= 0).all()),
+                "with all three numbers 0 or above it can't be done: journey has larger numbers than with in every "
+                "place, and so the higher score.",
+            ),
+            Mistake(lambda q: True, "another token has a score as high, or higher."),
+        ],
         hints=[
             "Compare the numbers of with and of journey. What would a negative number in the query do?",
             "If the query points away from all six, every score is negative, and the highest is the one nearest to 0.",

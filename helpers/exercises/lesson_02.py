@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 _SCORES = {
     "one query, two keys": lambda g: (torch.tensor([[1.0, 2.0]]),),
@@ -45,31 +45,43 @@ exercise = Exercises(
     softmax=Task(
         my_softmax,
         show=("scores",),
+        axes=("query", "key"),
         cases=_SCORES,
         right="Each query has a distribution of its own, and no score is too large.",
-        mistakes={
-            "it is the naive version: exp overflows for large scores, or becomes 0 for very negative ones. Subtract "
-            "the largest score of each row first.": lambda s: s.exp() / s.exp().sum(dim=-1, keepdim=True),
-            "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, "
-            "dim=-1.": lambda s: torch.softmax(s, dim=0),
-            "all weights together sum to 1. Each query divides its own attention: sum along the key axis "
-            "only.": lambda s: torch.softmax(s.flatten(), dim=0).reshape(s.shape),
-            "you subtract one maximum for the whole table. In a row of much smaller scores all exponentials are then "
-            "0. Each row needs its own maximum: amax(dim=-1, keepdim=True).": lambda s: (
-                (s - s.max()).exp() / (s - s.max()).exp().sum(dim=-1, keepdim=True)
+        mistakes=[
+            Mistake(
+                lambda s: s.exp() / s.exp().sum(dim=-1, keepdim=True),
+                "it is the naive version: exp overflows for large scores, or becomes 0 for very negative ones. "
+                "Subtract the largest score of each row first.",
             ),
-            "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum of "
-            "another query: keepdim=True.": lambda s: (
-                (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum(dim=-1)
+            Mistake(
+                lambda s: torch.softmax(s, dim=0),
+                "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, dim=-1.",
             ),
-            "the exponential is missing: that divides by the sum, which breaks on negative scores.": lambda s: (
-                s / s.sum(dim=-1, keepdim=True)
+            Mistake(
+                lambda s: torch.softmax(s.flatten(), dim=0).reshape(s.shape),
+                "all weights together sum to 1. Each query divides its own attention: sum along the key axis only.",
             ),
-            "the last step is missing: exponentials alone do not sum to 1.": lambda s: (
-                s - s.amax(dim=-1, keepdim=True)
-            ).exp(),
-            "that is log_softmax, the logarithm of the weights.": lambda s: torch.log_softmax(s, dim=-1),
-        },
+            Mistake(
+                lambda s: (s - s.max()).exp() / (s - s.max()).exp().sum(dim=-1, keepdim=True),
+                "you subtract one maximum for the whole table. In a row of much smaller scores all exponentials are "
+                "then 0. Each row needs its own maximum: amax(dim=-1, keepdim=True).",
+            ),
+            Mistake(
+                lambda s: (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum(dim=-1),
+                "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum "
+                "of another query: keepdim=True.",
+            ),
+            Mistake(
+                lambda s: s / s.sum(dim=-1, keepdim=True),
+                "the exponential is missing: that divides by the sum, which breaks on negative scores.",
+            ),
+            Mistake(
+                lambda s: (s - s.amax(dim=-1, keepdim=True)).exp(),
+                "the last step is missing: exponentials alone do not sum to 1.",
+            ),
+            Mistake(lambda s: torch.log_softmax(s, dim=-1), "that is log_softmax, the logarithm of the weights."),
+        ],
         hints=[
             "Three steps: subtract the largest score, exp, divide by the sum.",
             "Both the maximum and the sum are per query, along the last dimension.",
@@ -79,6 +91,7 @@ exercise = Exercises(
     temperature=Task(
         my_softmax_at,
         show=("scores", "temperature"),
+        axes=("query", "key"),
         cases={
             "one row, temperature 2": lambda g: (torch.tensor([[1.0, 2.0]]), 2.0),
             "temperature 1": _hot(_SCORES["two queries, three keys"], 1.0),
@@ -90,24 +103,34 @@ exercise = Exercises(
             "float64": _hot(_SCORES["float64"], 3.0),
         },
         right="Cold makes a row decided, hot makes it even.",
-        mistakes={
-            "you multiply by the temperature. Then hot makes the weights decided: it must divide.": lambda s, t: (
-                torch.softmax(s * t, dim=-1)
+        mistakes=[
+            Mistake(
+                lambda s, t: torch.softmax(s * t, dim=-1),
+                "you multiply by the temperature. Then hot makes the weights decided: it must divide.",
             ),
-            "you divide after softmax. The rows no longer sum to 1: the scores are what is divided.": lambda s, t: (
-                torch.softmax(s, dim=-1) / t
+            Mistake(
+                lambda s, t: torch.softmax(s, dim=-1) / t,
+                "you divide after softmax. The rows no longer sum to 1: the scores are what is divided.",
             ),
-            "the temperature has no effect: it is not used, or added to all scores, which softmax ignores. It must "
-            "divide them.": lambda s, t: torch.softmax(s - t, dim=-1),
-            "each column sums to 1: softmax must run along the key axis, dim=-1.": lambda s, t: torch.softmax(
-                s / t, dim=0
+            Mistake(
+                lambda s, t: torch.softmax(s - t, dim=-1),
+                "the temperature has no effect: it is not used, or added to all scores, which softmax ignores. It "
+                "must divide them.",
             ),
-            "without dim, softmax guesses along which dimension it runs, and for a single row or a batch it guesses "
-            "another than the last.": lambda s, t: torch.nn.functional.softmax(s / t),
-            "it works until exp overflows: use torch.softmax, which subtracts the maximum first.": lambda s, t: (
-                (s / t).exp() / (s / t).exp().sum(dim=-1, keepdim=True)
+            Mistake(
+                lambda s, t: torch.softmax(s / t, dim=0),
+                "each column sums to 1: softmax must run along the key axis, dim=-1.",
             ),
-        },
+            Mistake(
+                lambda s, t: torch.nn.functional.softmax(s / t),
+                "without dim, softmax guesses along which dimension it runs, and for a single row or a batch it "
+                "guesses another than the last.",
+            ),
+            Mistake(
+                lambda s, t: (s / t).exp() / (s / t).exp().sum(dim=-1, keepdim=True),
+                "it works until exp overflows: use torch.softmax, which subtracts the maximum first.",
+            ),
+        ],
         hints=[
             "The temperature changes the scores, before softmax.",
             "In the table of notation of lesson 00: the temperature divides the scores.",
@@ -137,37 +160,55 @@ exercise = Exercises(
             "a sum a little off": lambda g: (torch.tensor([[0.5, 0.5], [0.5, 0.51]]),),
         },
         right="It would have found the softmax over the wrong axis in all those projects.",
-        mistakes={
-            "sums compared with == fail by rounding: use torch.allclose.": lambda w: bool(
-                (w.sum(dim=-1) == 1).all() and (w >= 0).all()
+        mistakes=[
+            Mistake(
+                lambda w: bool((w.sum(dim=-1) == 1).all() and (w >= 0).all()),
+                "sums compared with == fail by rounding: use torch.allclose.",
             ),
-            "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.": lambda w: bool(
-                torch.allclose(w.sum(dim=0), torch.ones_like(w.sum(dim=0)), atol=1e-4) and (w >= 0).all()
+            Mistake(
+                lambda w: bool(
+                    torch.allclose(w.sum(dim=0), torch.ones_like(w.sum(dim=0)), atol=1e-4) and (w >= 0).all()
+                ),
+                "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.",
             ),
-            "the key axis is dim=1 for a table, but not for a batch, where dim=1 is the query axis: "
-            "dim=-1.": lambda w: bool(
-                (w >= 0).all() and torch.allclose(w.sum(dim=1), torch.ones_like(w.sum(dim=1)), atol=1e-4)
+            Mistake(
+                lambda w: bool(
+                    (w >= 0).all() and torch.allclose(w.sum(dim=1), torch.ones_like(w.sum(dim=1)), atol=1e-4)
+                ),
+                "the key axis is dim=1 for a table, but not for a batch, where dim=1 is the query axis: dim=-1.",
             ),
-            "it allows too much: a sum that is off by 0.01 is no rounding error.": lambda w: bool(
-                (w >= 0).all() and ((w.sum(dim=-1) - 1).abs() < 0.05).all()
+            Mistake(
+                lambda w: bool((w >= 0).all() and ((w.sum(dim=-1) - 1).abs() < 0.05).all()),
+                "it allows too much: a sum that is off by 0.01 is no rounding error.",
             ),
-            "it looks at the sum of everything. Errors of two rows can cancel: look at each row.": lambda w: bool(
-                torch.allclose(w.sum(), torch.tensor(float(w[..., 0].numel()), dtype=w.dtype), atol=1e-3)
-                and (w >= 0).all()
+            Mistake(
+                lambda w: bool(
+                    torch.allclose(w.sum(), torch.tensor(float(w[..., 0].numel()), dtype=w.dtype), atol=1e-3)
+                    and (w >= 0).all()
+                ),
+                "it looks at the sum of everything. Errors of two rows can cancel: look at each row.",
             ),
-            "a row such as 2, -1 sums to 1, too. Weights must not be negative.": lambda w: torch.allclose(
-                w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4
+            Mistake(
+                lambda w: torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4),
+                "a row such as 2, -1 sums to 1, too. Weights must not be negative.",
             ),
-            "a weight may be 0 exactly: not negative is >= 0.": lambda w: bool(
-                (w > 0).all() and torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4)
+            Mistake(
+                lambda w: bool(
+                    (w > 0).all() and torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4)
+                ),
+                "a weight may be 0 exactly: not negative is >= 0.",
             ),
-            "it fails for float64: use torch.ones_like(sums).": lambda w: bool(
-                (w >= 0).all() and torch.allclose(w.sum(dim=-1), torch.ones(w.shape[:-1]), atol=1e-4)
+            Mistake(
+                lambda w: bool((w >= 0).all() and torch.allclose(w.sum(dim=-1), torch.ones(w.shape[:-1]), atol=1e-4)),
+                "it fails for float64: use torch.ones_like(sums).",
             ),
-            "it is content if any row is right. All must be: .all().": lambda w: bool(
-                (w >= 0).all() and torch.isclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4).any()
+            Mistake(
+                lambda w: bool(
+                    (w >= 0).all() and torch.isclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4).any()
+                ),
+                "it is content if any row is right. All must be: .all().",
             ),
-        },
+        ],
         hints=[
             "Two conditions: no weight is negative, and each row sums to 1.",
             "weights.sum(dim=-1) has a sum per query; compare it with torch.ones_like of itself by torch.allclose.",
@@ -179,13 +220,17 @@ exercise = Exercises(
         form='the letters of all lines that print them, such as "ac"',
         right="b sums over the wrong axis, and d is a softmax over the wrong axis: symmetric scores are their "
         "own transpose. In c two mistakes cancel.",
-        mistakes={
-            "line a is the correct one: its rows sum to 1, so it prints six ones.": lambda answer: "a" in answer,
-            "in c each column sums to 1, but .T turns the columns into rows. Two mistakes that cancel: six "
-            "ones.": lambda answer: "c" in answer,
-            "b prints them, but it is not alone.": "b",
-            "d prints them, but it is not alone.": "d",
-        },
+        mistakes=[
+            Mistake(
+                lambda answer: "a" in answer, "line a is the correct one: its rows sum to 1, so it prints six ones."
+            ),
+            Mistake(
+                lambda answer: "c" in answer,
+                "in c each column sums to 1, but .T turns the columns into rows. Two mistakes that cancel: six ones.",
+            ),
+            Mistake("b", "b prints them, but it is not alone."),
+            Mistake("d", "d prints them, but it is not alone."),
+        ],
         hints=[
             "For each line: which sums are 1 after softmax, those of the rows or those of the columns? And which does "
             "the line then add up?",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_context(weights, values):
@@ -57,15 +57,19 @@ exercise = Exercises(
             "float64": lambda g: (_weights(g, 2, 3).double(), torch.randn(3, 2, generator=g).double()),
         },
         right="Row i is the sum of all values, weighted by row i of the weights.",
-        mistakes={
-            "the weights are transposed: row i mixes by the attention that token i receives, not by the attention "
-            "that it gives.": lambda w, v: w.transpose(-2, -1) @ v,
-            "the sign * multiplies entry by entry. You need a sum over the keys: @.": lambda w, v: w * v,
-            "the order is reversed: weights on the left, values on the right.": lambda w, v: v @ w,
-            "every token gets the mean of all values. The weights are not used.": lambda w, v: v.mean(
-                dim=-2, keepdim=True
-            ).expand(*w.shape[:-1], v.shape[-1]),
-        },
+        mistakes=[
+            Mistake(
+                lambda w, v: w.transpose(-2, -1) @ v,
+                "the weights are transposed: row i mixes by the attention that token i receives, not by the attention"
+                " that it gives.",
+            ),
+            Mistake(lambda w, v: w * v, "the sign * multiplies entry by entry. You need a sum over the keys: @."),
+            Mistake(lambda w, v: v @ w, "the order is reversed: weights on the left, values on the right."),
+            Mistake(
+                lambda w, v: v.mean(dim=-2, keepdim=True).expand(*w.shape[:-1], v.shape[-1]),
+                "every token gets the mean of all values. The weights are not used.",
+            ),
+        ],
         hints=[
             "The sum over j of w_ij x_j is a product of matrices.",
             "Shapes: (T, S) times (S, d_v) gives (T, d_v).",
@@ -87,31 +91,50 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(4, 2, generator=g).double(), 0),
         },
         right="Switched off for all queries, and its share goes to the others. Lesson 09 hides the future like that.",
-        mistakes={
-            "a score of 0 is not a weight of 0: exp(0) is 1, so the token still gets a share. Set the weight to 0, or "
-            "the score to minus infinity.": _off(lambda s, off: torch.softmax(_zeroed(s, off), dim=-1)),
-            "the rows no longer sum to 1. The share of the token must go to the others: divide each row by its new "
-            "sum.": _off(lambda s, off: _zeroed(torch.softmax(s, dim=-1), off)),
-            "you have switched off a row: the token no longer asks, but the others still attend to it. A key is a "
-            "column.": _off(lambda s, off: torch.softmax(s, dim=-1).index_fill(-2, torch.tensor([off]), 0)),
-            "right as long as the others have some weight. Where the token had all of it, 0 / 0 is left: nan. "
-            "Switch it off before softmax: a score of minus infinity gets the weight 0.": _off(_cut_and_divided),
-            "a score such as -100 is no switch: where the others are lower still, the token gets a share. "
-            "It must be minus infinity.": _off(
-                lambda s, off: torch.softmax(s.index_fill(-1, torch.tensor([off]), -100.0), dim=-1)
+        mistakes=[
+            Mistake(
+                _off(lambda s, off: torch.softmax(_zeroed(s, off), dim=-1)),
+                "a score of 0 is not a weight of 0: exp(0) is 1, so the token still gets a share. Set the weight to "
+                "0, or the score to minus infinity.",
             ),
-            "you have switched off the token as a query, a row: with minus infinity all over, its row is nan. A key "
-            "is a column.": _off(
-                lambda s, off: torch.softmax(s.index_fill(-2, torch.tensor([off]), -torch.inf), dim=-1)
+            Mistake(
+                _off(lambda s, off: _zeroed(torch.softmax(s, dim=-1), off)),
+                "the rows no longer sum to 1. The share of the token must go to the others: divide each row by its "
+                "new sum.",
             ),
-            "nothing is switched off.": _off(lambda s, off: torch.softmax(s, dim=-1)),
-            "softmax again is not a division by the sum: it makes the weights nearly even, and 0 becomes a share "
-            "again.": _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
-            "the token is gone from the result, too. It is switched off as a key only; as a query it still "
-            "asks.": lambda inputs, off: (lambda rest: torch.softmax(rest @ rest.T, dim=-1) @ rest)(
-                inputs[[i for i in range(len(inputs)) if i != off]]
+            Mistake(
+                _off(lambda s, off: torch.softmax(s, dim=-1).index_fill(-2, torch.tensor([off]), 0)),
+                "you have switched off a row: the token no longer asks, but the others still attend to it. A key is a"
+                " column.",
             ),
-        },
+            Mistake(
+                _off(_cut_and_divided),
+                "right as long as the others have some weight. Where the token had all of it, 0 / 0 is left: nan. "
+                "Switch it off before softmax: a score of minus infinity gets the weight 0.",
+            ),
+            Mistake(
+                _off(lambda s, off: torch.softmax(s.index_fill(-1, torch.tensor([off]), -100.0), dim=-1)),
+                "a score such as -100 is no switch: where the others are lower still, the token gets a share. It must"
+                " be minus infinity.",
+            ),
+            Mistake(
+                _off(lambda s, off: torch.softmax(s.index_fill(-2, torch.tensor([off]), -torch.inf), dim=-1)),
+                "you have switched off the token as a query, a row: with minus infinity all over, its row is nan. A "
+                "key is a column.",
+            ),
+            Mistake(_off(lambda s, off: torch.softmax(s, dim=-1)), "nothing is switched off."),
+            Mistake(
+                _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
+                "softmax again is not a division by the sum: it makes the weights nearly even, and 0 becomes a share "
+                "again.",
+            ),
+            Mistake(
+                lambda inputs, off: (lambda rest: torch.softmax(rest @ rest.T, dim=-1) @ rest)(
+                    inputs[[i for i in range(len(inputs)) if i != off]]
+                ),
+                "the token is gone from the result, too. It is switched off as a key only; as a query it still asks.",
+            ),
+        ],
         hints=[
             "A key is a column of the scores, and of the weights.",
             "Which score leads to a weight of exactly 0, and adds nothing to the sum under the fraction?",
@@ -133,25 +156,32 @@ exercise = Exercises(
             "float64": lambda g: (_weights(g, 2, 3).double(),),
         },
         right="It is 0 where one key has everything, and ln S where all have the same.",
-        mistakes={
-            "0 times the logarithm of 0 is nan in a computer. A weight of 0 must count as 0.": lambda w: (
-                -(w * w.log()).sum(dim=-1)
+        mistakes=[
+            Mistake(
+                lambda w: -(w * w.log()).sum(dim=-1),
+                "0 times the logarithm of 0 is nan in a computer. A weight of 0 must count as 0.",
             ),
-            "the minus sign is missing.": lambda w: -torch.special.entr(w).sum(dim=-1),
-            "these are bits, with the logarithm to base 2. Here it is the natural one.": lambda w: (
-                torch.special.entr(w).sum(dim=-1) / torch.tensor(2.0, dtype=w.dtype).log()
+            Mistake(lambda w: -torch.special.entr(w).sum(dim=-1), "the minus sign is missing."),
+            Mistake(
+                lambda w: torch.special.entr(w).sum(dim=-1) / torch.tensor(2.0, dtype=w.dtype).log(),
+                "these are bits, with the logarithm to base 2. Here it is the natural one.",
             ),
-            "it sums over everything. Each row has an entropy of its own: dim=-1.": lambda w: torch.special.entr(
-                w
-            ).sum(),
-            "it sums down the columns. An entropy belongs to a query: dim=-1.": lambda w: torch.special.entr(w).sum(
-                dim=0
+            Mistake(
+                lambda w: torch.special.entr(w).sum(),
+                "it sums over everything. Each row has an entropy of its own: dim=-1.",
             ),
-            "a small number inside the logarithm changes the result: give weights of 0 the term 0 exactly.": lambda w: (
-                -(w * (w + 1e-3).log()).sum(dim=-1)
+            Mistake(
+                lambda w: torch.special.entr(w).sum(dim=0),
+                "it sums down the columns. An entropy belongs to a query: dim=-1.",
             ),
-            "it is the mean of the terms. An entropy is their sum.": lambda w: torch.special.entr(w).mean(dim=-1),
-        },
+            Mistake(
+                lambda w: -(w * (w + 1e-3).log()).sum(dim=-1),
+                "a small number inside the logarithm changes the result: give weights of 0 the term 0 exactly.",
+            ),
+            Mistake(
+                lambda w: torch.special.entr(w).mean(dim=-1), "it is the mean of the terms. An entropy is their sum."
+            ),
+        ],
         hints=[
             "Minus the sum of w ln w, along the key axis.",
             "What is 0 * torch.tensor(0.0).log()? Replace weights of 0 before the logarithm, or use a function that "
@@ -171,13 +201,16 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(4, 2, generator=g).double(), [2, 3, 1, 0]),
         },
         right="Row n of the shuffled table goes to place order[n].",
-        mistakes={
-            "indexing with order shuffles once more. To undo it, row n must go to place order[n].": lambda c, order: c[
-                order
-            ],
-            "turning the rows around undoes an order only if that was a reversal.": lambda c, order: c.flip(0),
-            "nothing has moved: row n of the shuffled table belongs to place order[n].": lambda c, order: c.clone(),
-        },
+        mistakes=[
+            Mistake(
+                lambda c, order: c[order],
+                "indexing with order shuffles once more. To undo it, row n must go to place order[n].",
+            ),
+            Mistake(lambda c, order: c.flip(0), "turning the rows around undoes an order only if that was a reversal."),
+            Mistake(
+                lambda c, order: c.clone(), "nothing has moved: row n of the shuffled table belongs to place order[n]."
+            ),
+        ],
         hints=[
             "context_shuffled[0] is the context vector of the token at place order[0] of the sentence.",
             "Make an empty table and fill its rows: context[order[n]] = context_shuffled[n].",
@@ -189,10 +222,14 @@ exercise = Exercises(
         form='a letter, "a", "b" or "c"',
         right="a mixture of six numbers stays between the smallest and the largest. To go beyond, something must "
         "stretch the values: a trainable matrix.",
-        mistakes={
-            "a low temperature puts all weight on one token. That leads to an input, but never beyond it.": "a",
-            "a longer query makes the row more decided, as a low temperature does. The weights still sum to 1.": "b",
-        },
+        mistakes=[
+            Mistake(
+                "a", "a low temperature puts all weight on one token. That leads to an input, but never beyond it."
+            ),
+            Mistake(
+                "b", "a longer query makes the row more decided, as a low temperature does. The weights still sum to 1."
+            ),
+        ],
         hints=[
             "The first numbers of the inputs lie between 0.05 and 0.77. A weighted mean of them lies where?",
             "Sharper weights move the context vector towards one of the inputs. Can it pass it?",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_attention(x, W_query, W_key, W_value):
@@ -110,30 +110,45 @@ exercise = Exercises(
             "matrices that are to be trained": _typed(_matrices(3, 4, 2, 3), torch.Tensor.requires_grad_),
         },
         right="Scaled dot-product attention, from the inputs to the context vectors.",
-        mistakes={
-            "the scale is missing: divide the scores by the square root of d_k.": _attend(lambda x, keys: 1.0),
-            "the scores are divided by d_k itself. It is its square root.": _attend(lambda x, keys: keys.shape[-1]),
-            "the scale comes from d_in, the size of an input. It is the size of a key, keys.shape[-1], that is summed "
-            "over in a dot product.": _attend(lambda x, keys: x.shape[-1] ** 0.5),
-            "the scale comes from the number of tokens, T. It is the size of a key, keys.shape[-1].": _attend(
-                lambda x, keys: x.shape[-2] ** 0.5
+        mistakes=[
+            Mistake(_attend(lambda x, keys: 1.0), "the scale is missing: divide the scores by the square root of d_k."),
+            Mistake(
+                _attend(lambda x, keys: keys.shape[-1]), "the scores are divided by d_k itself. It is its square root."
             ),
-            "softmax runs over the queries. Along the key axis it is dim=-1: one distribution per query.": _attend(
-                dim=-2
+            Mistake(
+                _attend(lambda x, keys: x.shape[-1] ** 0.5),
+                "the scale comes from d_in, the size of an input. It is the size of a key, keys.shape[-1], that is "
+                "summed over in a dot product.",
             ),
-            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
-            "dim=-1.": _attend(dim=0),
-            "you mix the inputs. What is mixed are the values.": _attend(mix=lambda x, keys, values: x),
-            "you mix the keys. What is mixed are the values.": _attend(mix=lambda x, keys, values: keys),
-            "queries and keys have changed places: in row i the scores of query i belong.": _attend(swap=True),
-            "the matrices are transposed. That runs only where they are square; ours are (d_in, d_k), so it is "
-            "x @ W.": _attend(transpose=True),
-            ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions "
-            "only.": lambda x, Q, K, V: (
-                torch.softmax((x @ Q) @ (x @ K).permute(*reversed(range(x.dim()))) / K.shape[-1] ** 0.5, dim=-1)
-                @ (x @ V)
+            Mistake(
+                _attend(lambda x, keys: x.shape[-2] ** 0.5),
+                "the scale comes from the number of tokens, T. It is the size of a key, keys.shape[-1].",
             ),
-        },
+            Mistake(
+                _attend(dim=-2),
+                "softmax runs over the queries. Along the key axis it is dim=-1: one distribution per query.",
+            ),
+            Mistake(
+                _attend(dim=0),
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
+                "is dim=-1.",
+            ),
+            Mistake(_attend(mix=lambda x, keys, values: x), "you mix the inputs. What is mixed are the values."),
+            Mistake(_attend(mix=lambda x, keys, values: keys), "you mix the keys. What is mixed are the values."),
+            Mistake(_attend(swap=True), "queries and keys have changed places: in row i the scores of query i belong."),
+            Mistake(
+                _attend(transpose=True),
+                "the matrices are transposed. That runs only where they are square; ours are (d_in, d_k), so it is x "
+                "@ W.",
+            ),
+            Mistake(
+                lambda x, Q, K, V: (
+                    torch.softmax((x @ Q) @ (x @ K).permute(*reversed(range(x.dim()))) / K.shape[-1] ** 0.5, dim=-1)
+                    @ (x @ V)
+                ),
+                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+        ],
         hints=[
             "Five lines, as in the section All tokens in five lines.",
             "queries, keys and values are x times a matrix each. The scores are queries @ keys.transpose(-2, -1).",
@@ -144,20 +159,29 @@ exercise = Exercises(
         "my_shapes = [[5, 3], [5, 5], [5, 2]]  # queries (T, d_k), weights (T, T), context vectors (T, d_v)",
         form="three pairs of numbers, [[rows, columns], [rows, columns], [rows, columns]]",
         right="a query has d_k numbers, a row of weights a number per token, a context vector d_v.",
-        mistakes={
-            "the weights compare tokens with tokens: T rows and T columns. (3, 3) would come from queries.T @ "
-            "keys.": lambda s: list(map(int, s[1])) == [3, 3],
-            "context vectors are mixtures of values, so each has d_v numbers, not d_k.": lambda s: (
-                list(map(int, s[2])) == [5, 3]
+        mistakes=[
+            Mistake(
+                lambda s: list(map(int, s[1])) == [3, 3],
+                "the weights compare tokens with tokens: T rows and T columns. (3, 3) would come from queries.T @ "
+                "keys.",
             ),
-            "context vectors are mixtures of values, not of inputs: each has d_v numbers.": lambda s: (
-                list(map(int, s[2])) == [5, 4]
+            Mistake(
+                lambda s: list(map(int, s[2])) == [5, 3],
+                "context vectors are mixtures of values, so each has d_v numbers, not d_k.",
             ),
-            "queries are what the inputs become, x @ W_query: each has d_k numbers.": lambda s: (
-                list(map(int, s[0])) == [5, 4]
+            Mistake(
+                lambda s: list(map(int, s[2])) == [5, 4],
+                "context vectors are mixtures of values, not of inputs: each has d_v numbers.",
             ),
-            "rows are tokens: every one of the three has T = 5 rows.": lambda s: any(int(pair[0]) != 5 for pair in s),
-        },
+            Mistake(
+                lambda s: list(map(int, s[0])) == [5, 4],
+                "queries are what the inputs become, x @ W_query: each has d_k numbers.",
+            ),
+            Mistake(
+                lambda s: any(int(pair[0]) != 5 for pair in s),
+                "rows are tokens: every one of the three has T = 5 rows.",
+            ),
+        ],
         hints=[
             "x @ W_query: (T, d_in) times (d_in, d_k).",
             "A row of weights says how one token divides its attention among all tokens.",
@@ -167,6 +191,7 @@ exercise = Exercises(
     step=Task(
         my_step,
         show=("W", "loss_of", "rate"),
+        axes=("row", "number"),
         cases={
             "one entry, rate 0.1": lambda g: (torch.tensor([[1.0]]), squared_distance_from_2, 0.1),
             "a 2 x 3 matrix": lambda g: (torch.randn(2, 3, generator=g), squared_distance_from_2, 0.05),
@@ -176,21 +201,29 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(2, 3, generator=g).double(), squared_distance_from_2, 0.3),
         },
         right="A small step against the gradient makes the loss smaller.",
-        mistakes={
-            "you go with the gradient, and the loss grows. A step goes against it: minus.": lambda W, loss, r: (
-                2 * W - my_step(W, loss, r)
+        mistakes=[
+            Mistake(
+                lambda W, loss, r: 2 * W - my_step(W, loss, r),
+                "you go with the gradient, and the loss grows. A step goes against it: minus.",
             ),
-            "the rate is missing: the step is rate times the gradient.": lambda W, loss, r: my_step(W, loss, 1.0),
-            "that is the gradient itself. The new matrix is W minus rate times the gradient.": lambda W, loss, r: (
-                W - my_step(W, loss, 1.0)
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, 1.0), "the rate is missing: the step is rate times the gradient."
             ),
-            "W is a plain tensor, which keeps no gradient. Make one of it that does: "
-            "W = W.detach().requires_grad_().": lambda W, loss, r: W - r * torch.autograd.grad(loss(W), [W])[0],
-            "W has not moved.": lambda W, loss, r: W.clone(),
-            "you subtract the loss. It is a single number; each entry needs its own gradient.": lambda W, loss, r: (
-                W - r * loss(W)
+            Mistake(
+                lambda W, loss, r: W - my_step(W, loss, 1.0),
+                "that is the gradient itself. The new matrix is W minus rate times the gradient.",
             ),
-        },
+            Mistake(
+                lambda W, loss, r: W - r * torch.autograd.grad(loss(W), [W])[0],
+                "W is a plain tensor, which keeps no gradient. Make one of it that does: W = "
+                "W.detach().requires_grad_().",
+            ),
+            Mistake(lambda W, loss, r: W.clone(), "W has not moved."),
+            Mistake(
+                lambda W, loss, r: W - r * loss(W),
+                "you subtract the loss. It is a single number; each entry needs its own gradient.",
+            ),
+        ],
         hints=[
             "W must be told to keep a gradient: W = W.detach().requires_grad_().",
             "loss_of(W).backward() leaves the gradient in W.grad.",
@@ -214,16 +247,24 @@ exercise = Exercises(
             "x @ W, one token": _stored(1, 3, 3, False),
         },
         right="Where shapes can't tell, only a comparison of numbers can.",
-        mistakes={
-            "shapes alone can't tell for a square matrix: compare numbers.": lambda x, W, y: x.shape[-1] != W.shape[0],
-            "for a square matrix both are possible, and you say yes to every one: compare numbers.": lambda x, W, y: (
-                x.shape[-1] == W.shape[1]
+        mistakes=[
+            Mistake(
+                lambda x, W, y: x.shape[-1] != W.shape[0],
+                "shapes alone can't tell for a square matrix: compare numbers.",
             ),
-            "results are compared with ==. Two ways to add up differ in the last digit: use "
-            "torch.allclose.": lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
-            "you say yes to everything. Compare x @ W with y.": lambda x, W, y: True,
-            "the other way round: True means that y is x @ W.T.": lambda x, W, y: not is_stored_transposed(x, W, y),
-        },
+            Mistake(
+                lambda x, W, y: x.shape[-1] == W.shape[1],
+                "for a square matrix both are possible, and you say yes to every one: compare numbers.",
+            ),
+            Mistake(
+                lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
+                "results are compared with ==. Two ways to add up differ in the last digit: use torch.allclose.",
+            ),
+            Mistake(lambda x, W, y: True, "you say yes to everything. Compare x @ W with y."),
+            Mistake(
+                lambda x, W, y: not is_stored_transposed(x, W, y), "the other way round: True means that y is x @ W.T."
+            ),
+        ],
         hints=[
             "Which of the two products can be computed at all? And if both, which one gives y?",
             "x @ W needs x.shape[-1] == W.shape[0].",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_scaled_weights(queries, keys):
@@ -30,6 +30,7 @@ exercise = Exercises(
     scaled=Task(
         my_scaled_weights,
         show=("queries", "keys"),
+        axes=("query", "key"),
         cases={
             "two queries, three keys": _pair(2, 3, 5),
             "one query": _pair(1, 4, 3),
@@ -43,30 +44,48 @@ exercise = Exercises(
             "vectors that are to be trained": lambda g: tuple(part.requires_grad_() for part in _pair(2, 3, 4)(g)),
         },
         right="The scale comes from the keys themselves, whatever their size.",
-        mistakes={
-            "the scale is missing.": _scaled(lambda q, k: 1.0),
-            "you divide by d_k. It is its square root: the standard deviation, not the variance.": _scaled(
-                lambda q, k: k.shape[-1]
+        mistakes=[
+            Mistake(_scaled(lambda q, k: 1.0), "the scale is missing."),
+            Mistake(
+                _scaled(lambda q, k: k.shape[-1]),
+                "you divide by d_k. It is its square root: the standard deviation, not the variance.",
             ),
-            "you multiply by the scale. It must make the scores smaller.": _scaled(lambda q, k: k.shape[-1] ** -0.5),
-            "the scale comes from the number of keys, keys.shape[-2]. What is summed over has the size "
-            "keys.shape[-1].": _scaled(lambda q, k: k.shape[-2] ** 0.5),
-            "the scale comes from the number of queries. What is summed over has the size keys.shape[-1].": _scaled(
-                lambda q, k: q.shape[-2] ** 0.5
+            Mistake(
+                _scaled(lambda q, k: k.shape[-1] ** -0.5), "you multiply by the scale. It must make the scores smaller."
             ),
-            "len(keys), or keys.shape[0], is the number of keys, or of sentences in a batch. What is summed over "
-            "has the size keys.shape[-1].": _scaled(lambda q, k: len(k) ** 0.5),
-            "the scale is always the square root of 2, the size of lesson 04. It must follow the keys: "
-            "keys.shape[-1].": _scaled(lambda q, k: 2**0.5),
-            "you scale the weights, after softmax: they no longer sum to 1.": lambda q, k: (
-                torch.softmax(q @ k.transpose(-2, -1), dim=-1) / k.shape[-1] ** 0.5
+            Mistake(
+                _scaled(lambda q, k: k.shape[-2] ** 0.5),
+                "the scale comes from the number of keys, keys.shape[-2]. What is summed over has the size "
+                "keys.shape[-1].",
             ),
-            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
-            "dim=-1.": lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=0),
-            "softmax runs over the queries. Along the key axis it is dim=-1.": lambda q, k: torch.softmax(
-                q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=-2
+            Mistake(
+                _scaled(lambda q, k: q.shape[-2] ** 0.5),
+                "the scale comes from the number of queries. What is summed over has the size keys.shape[-1].",
             ),
-        },
+            Mistake(
+                _scaled(lambda q, k: len(k) ** 0.5),
+                "len(keys), or keys.shape[0], is the number of keys, or of sentences in a batch. What is summed over "
+                "has the size keys.shape[-1].",
+            ),
+            Mistake(
+                _scaled(lambda q, k: 2**0.5),
+                "the scale is always the square root of 2, the size of lesson 04. It must follow the keys: "
+                "keys.shape[-1].",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ k.transpose(-2, -1), dim=-1) / k.shape[-1] ** 0.5,
+                "you scale the weights, after softmax: they no longer sum to 1.",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=0),
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
+                "is dim=-1.",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=-2),
+                "softmax runs over the queries. Along the key axis it is dim=-1.",
+            ),
+        ],
         hints=[
             "Divide the scores, before softmax.",
             "By the square root of the number of entries in a key, which the tensor knows itself.",
@@ -77,12 +96,12 @@ exercise = Exercises(
         "my_spread = 20  # the square root of 400",
         form="a number",
         right="the variances of 400 products add up to 400, and the standard deviation is the root of that.",
-        mistakes={
-            "400 is the variance. The standard deviation is its square root.": 400,
-            "1 is the standard deviation of a single product. 400 of them are added up.": 1,
-            "that is 1 / 20. A sum of 400 products is larger than one of them, not smaller.": 1 / 20,
-            "d_k is 400, and there is one sum of 400 products, not of 800.": 800**0.5,
-        },
+        mistakes=[
+            Mistake(400, "400 is the variance. The standard deviation is its square root."),
+            Mistake(1, "1 is the standard deviation of a single product. 400 of them are added up."),
+            Mistake(1 / 20, "that is 1 / 20. A sum of 400 products is larger than one of them, not smaller."),
+            Mistake(800**0.5, "d_k is 400, and there is one sum of 400 products, not of 800."),
+        ],
         hints=[
             "The formula is in the section Scores grow with the key size.",
             "Var(q · k) = d_k. And the standard deviation?",
@@ -91,6 +110,7 @@ exercise = Exercises(
     jacobian=Task(
         my_jacobian,
         show=("weights",),
+        axes=("weight", "score"),
         cases={
             "half and half": _row(0.0, 0.0),
             "three weights": _row(1.0, 0.0, -1.0),
@@ -100,22 +120,33 @@ exercise = Exercises(
             "float64": lambda g: (torch.softmax(torch.randn(3, generator=g).double(), dim=-1),),
         },
         right="Near 0 everywhere as soon as one weight is near 1: that is saturation.",
-        mistakes={
-            "the diagonal is missing: the delta of the formula is 1 where j = n.": lambda w: -w[:, None] * w[None, :],
-            "the product of the weights must be subtracted.": lambda w: torch.diag(w) + w[:, None] * w[None, :],
-            "in row j the formula has w_j in front of the bracket, a column of weights. You multiply by a row of them, "
-            "which puts w_n there.": lambda w: w * (torch.eye(len(w), dtype=w.dtype) - w),
-            "all signs are turned around.": lambda w: w[:, None] * w[None, :] - torch.diag(w),
-            "only the diagonal is there. A larger score of one key takes from all others.": lambda w: torch.diag(
-                w - w * w
+        mistakes=[
+            Mistake(
+                lambda w: -w[:, None] * w[None, :],
+                "the diagonal is missing: the delta of the formula is 1 where j = n.",
             ),
-            "on the diagonal the formula has w_j (1 - w_j), with the weight in front of the bracket.": lambda w: (
-                torch.eye(len(w), dtype=w.dtype) - w[:, None] * w[None, :]
+            Mistake(
+                lambda w: torch.diag(w) + w[:, None] * w[None, :], "the product of the weights must be subtracted."
             ),
-            "it is w_j times (delta - w_n); you take w_j twice.": lambda w: (
-                torch.diag(w) - torch.diag(w) @ (w[:, None].expand(len(w), len(w)))
+            Mistake(
+                lambda w: w * (torch.eye(len(w), dtype=w.dtype) - w),
+                "in row j the formula has w_j in front of the bracket, a column of weights. You multiply by a row of "
+                "them, which puts w_n there.",
             ),
-        },
+            Mistake(lambda w: w[:, None] * w[None, :] - torch.diag(w), "all signs are turned around."),
+            Mistake(
+                lambda w: torch.diag(w - w * w),
+                "only the diagonal is there. A larger score of one key takes from all others.",
+            ),
+            Mistake(
+                lambda w: torch.eye(len(w), dtype=w.dtype) - w[:, None] * w[None, :],
+                "on the diagonal the formula has w_j (1 - w_j), with the weight in front of the bracket.",
+            ),
+            Mistake(
+                lambda w: torch.diag(w) - torch.diag(w) @ (w[:, None].expand(len(w), len(w))),
+                "it is w_j times (delta - w_n); you take w_j twice.",
+            ),
+        ],
         hints=[
             "w_j (delta_jn - w_n) is w_j delta_jn minus w_j w_n.",
             "The first part has the weights on its diagonal: torch.diag. The second is a column times a row.",
@@ -127,11 +158,11 @@ exercise = Exercises(
         form='a letter, "a", "b", "c" or "d"',
         right="128 ** 0.5 is 11.3 where 2 ** 0.5 would be 1.4: the scores become eight times too small, and all rows "
         "nearly even. Nothing complains, because each row still sums to 1.",
-        mistakes={
-            "PyTorch never compares the scale with the shapes: it is only a number.": "a",
-            "too small a scale would make the rows decided. Here the scores are divided by too much.": "b",
-            "the rows come out of softmax, after the scale, so they sum to 1 with any scale.": "d",
-        },
+        mistakes=[
+            Mistake("a", "PyTorch never compares the scale with the shapes: it is only a number."),
+            Mistake("b", "too small a scale would make the rows decided. Here the scores are divided by too much."),
+            Mistake("d", "the rows come out of softmax, after the scale, so they sum to 1 with any scale."),
+        ],
         hints=[
             "By what are the scores divided, and by what should they be?",
             "Smaller scores are like a higher temperature.",

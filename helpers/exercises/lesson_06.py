@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 class MySelfAttention(nn.Module):
@@ -137,31 +137,49 @@ exercise = Exercises(
             "float64": lambda g: (3, 2, torch.randn(4, 3, generator=g).double()),
         },
         right="A module that any network could hold.",
-        mistakes={
-            "the module has no parameters, so nothing could train it. It does not know weights that are plain tensors: "
-            "make them with nn.Linear.": _Plain,
-            "these are nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
-            "whose weight is stored transposed.": _Parameters,
-            "your layers have a bias: bias=False.": _Biased,
-            "forward makes new layers with new random weights at each call. Make them once, in __init__.": _FreshLayers,
-            "the scale is missing.": _variant(root=0.0),
-            "the scores are divided by d_k itself. It is its square root.": _variant(root=1.0),
-            "the scale comes from d_in, the size of the input. Take keys.shape[-1].": _variant(
-                size=lambda self, x, keys: x.shape[-1]
+        mistakes=[
+            Mistake(
+                _Plain,
+                "the module has no parameters, so nothing could train it. It does not know weights that are plain "
+                "tensors: make them with nn.Linear.",
             ),
-            "softmax runs over dim=1, which is the key axis of a single sentence, but the query axis of a batch: "
-            "dim=-1.": _variant(dim=1),
-            "softmax runs over the queries. Along the key axis it is dim=-1.": _variant(dim=-2),
-            "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it is "
-            "dim=-1.": _variant(dim=0),
-            "you mix the keys. What is mixed are the values.": _variant(mix="keys"),
-            "queries and keys have changed places: in row i the scores of query i belong.": _variant(
-                scores=lambda self, q, k: k @ q.transpose(-2, -1)
+            Mistake(
+                _Parameters,
+                "these are nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
+                "whose weight is stored transposed.",
             ),
-            ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.": _variant(
-                scores=lambda self, q, k: q @ k.permute(*reversed(range(k.dim())))
+            Mistake(_Biased, "your layers have a bias: bias=False."),
+            Mistake(
+                _FreshLayers,
+                "forward makes new layers with new random weights at each call. Make them once, in __init__.",
             ),
-        },
+            Mistake(_variant(root=0.0), "the scale is missing."),
+            Mistake(_variant(root=1.0), "the scores are divided by d_k itself. It is its square root."),
+            Mistake(
+                _variant(size=lambda self, x, keys: x.shape[-1]),
+                "the scale comes from d_in, the size of the input. Take keys.shape[-1].",
+            ),
+            Mistake(
+                _variant(dim=1),
+                "softmax runs over dim=1, which is the key axis of a single sentence, but the query axis of a batch: "
+                "dim=-1.",
+            ),
+            Mistake(_variant(dim=-2), "softmax runs over the queries. Along the key axis it is dim=-1."),
+            Mistake(
+                _variant(dim=0),
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
+                "is dim=-1.",
+            ),
+            Mistake(_variant(mix="keys"), "you mix the keys. What is mixed are the values."),
+            Mistake(
+                _variant(scores=lambda self, q, k: k @ q.transpose(-2, -1)),
+                "queries and keys have changed places: in row i the scores of query i belong.",
+            ),
+            Mistake(
+                _variant(scores=lambda self, q, k: q @ k.permute(*reversed(range(k.dim())))),
+                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+        ],
         hints=[
             "__init__ makes the three layers, forward uses them. super().__init__() comes first.",
             "self.W_query = nn.Linear(d_in, d_out, bias=False), and so for W_key and W_value.",
@@ -172,6 +190,7 @@ exercise = Exercises(
     matrix=Task(
         my_matrix,
         show=("linear",),
+        axes=("input", "output"),
         cases={
             "3 to 2": _layer(3, 2),
             "2 to 5": _layer(2, 5),
@@ -180,17 +199,20 @@ exercise = Exercises(
             "4 to 1": _layer(4, 1),
         },
         right="x @ W is then what the layer computes.",
-        mistakes={
-            "that is the weight as nn.Linear keeps it, (d_out, d_in). For x @ W it is (d_in, d_out).": lambda layer: (
-                layer.weight.detach().clone()
+        mistakes=[
+            Mistake(
+                lambda layer: layer.weight.detach().clone(),
+                "that is the weight as nn.Linear keeps it, (d_out, d_in). For x @ W it is (d_in, d_out).",
             ),
-            "reshape or view only deals the numbers out again. The rows must become columns: .T.": lambda layer: (
-                layer.weight.detach().reshape(layer.in_features, layer.out_features)
+            Mistake(
+                lambda layer: layer.weight.detach().reshape(layer.in_features, layer.out_features),
+                "reshape or view only deals the numbers out again. The rows must become columns: .T.",
             ),
-            "that is a new random matrix, not the weights of the layer.": lambda layer: torch.rand(
-                layer.in_features, layer.out_features
+            Mistake(
+                lambda layer: torch.rand(layer.in_features, layer.out_features),
+                "that is a new random matrix, not the weights of the layer.",
             ),
-        },
+        ],
         hints=[
             "What is the shape of linear.weight, and what is the shape of W in x @ W?",
             "linear.weight is (d_out, d_in).",
@@ -200,6 +222,7 @@ exercise = Exercises(
     first=Task(
         my_first,
         show=("weights",),
+        axes=("query", "key"),
         cases={
             "one sentence of three tokens": _weights(1, 3),
             "one sentence of one token": _weights(1, 1),
@@ -208,15 +231,18 @@ exercise = Exercises(
             "two sentences of one token": _weights(2, 1),
         },
         right="A (T, T) table for any number of sentences and of tokens.",
-        mistakes={
-            "squeeze removes every dimension of size 1. A sentence of one token collapses, and a batch of two stays a "
-            "batch.": lambda w: w.squeeze(),
-            "squeeze(0) works only where the batch has a single sentence.": lambda w: w.squeeze(0),
-            "that is the first query of each sentence, not the first sentence.": lambda w: w[:, 0],
-            "that is the mean over the sentences.": lambda w: w.mean(dim=0),
-            "the last sentence, not the first.": lambda w: w[-1],
-            "a slice keeps the dimension: weights[0] and not weights[:1].": lambda w: w[:1],
-        },
+        mistakes=[
+            Mistake(
+                lambda w: w.squeeze(),
+                "squeeze removes every dimension of size 1. A sentence of one token collapses, and a batch of two "
+                "stays a batch.",
+            ),
+            Mistake(lambda w: w.squeeze(0), "squeeze(0) works only where the batch has a single sentence."),
+            Mistake(lambda w: w[:, 0], "that is the first query of each sentence, not the first sentence."),
+            Mistake(lambda w: w.mean(dim=0), "that is the mean over the sentences."),
+            Mistake(lambda w: w[-1], "the last sentence, not the first."),
+            Mistake(lambda w: w[:1], "a slice keeps the dimension: weights[0] and not weights[:1]."),
+        ],
         hints=[
             "The batch dimension comes first.",
             "An index takes a dimension away, a slice keeps it.",
@@ -227,13 +253,19 @@ exercise = Exercises(
         form='a letter, "a", "b", "c" or "d"',
         right="the module reads the variable anew at each call, and divides its scores by ten times as much. No error, "
         "and other weights: the quietest way to be wrong. keys.shape[-1] can't go wrong.",
-        mistakes={
-            "forward does not remember the value that the variable had when the module was made: a global is looked "
-            "up at each call.": "a",
-            "a NameError comes where there is no such variable, for instance when the class is imported from a file. "
-            "Here there is one.": "c",
-            "the scale is a plain number; no shape depends on it.": "d",
-        },
+        mistakes=[
+            Mistake(
+                "a",
+                "forward does not remember the value that the variable had when the module was made: a global is "
+                "looked up at each call.",
+            ),
+            Mistake(
+                "c",
+                "a NameError comes where there is no such variable, for instance when the class is imported from a "
+                "file. Here there is one.",
+            ),
+            Mistake("d", "the scale is a plain number; no shape depends on it."),
+        ],
         hints=[
             "When does Python look up a global variable: when the class is written, when the module is made, or when "
             "forward runs?",

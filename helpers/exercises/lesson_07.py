@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_positions(T, d_model):
@@ -47,6 +47,7 @@ exercise = Exercises(
         my_positions,
         run=_run,
         show=("T", "d_model"),
+        axes=("place", "number"),
         cases={
             "one place": lambda g: (1, 4),
             "two places": lambda g: (2, 2),
@@ -57,27 +58,41 @@ exercise = Exercises(
             "a long sequence": lambda g: (100, 16),
         },
         right="Each pair of columns is a clock hand with a speed of its own.",
-        mistakes={
-            "all sines stand in the left half and all cosines in the right. In the formula they take turns: columns 2i "
-            "and 2i + 1.": _table(lambda p, even, d: p / 10000 ** (even / d), joined=True),
-            "sine and cosine have changed places: the even columns hold the sine.": _table(
-                lambda p, even, d: p / 10000 ** (even / d), torch.cos, torch.sin
+        mistakes=[
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (even / d), joined=True),
+                "all sines stand in the left half and all cosines in the right. In the formula they take turns: "
+                "columns 2i and 2i + 1.",
             ),
-            "both columns of a pair turn at the same speed: the cosine, too, has 2i in its exponent, not 2i + "
-            "1.": _with_own_speeds,
-            "all columns are sines. The odd ones hold the cosine.": _table(
-                lambda p, even, d: p / 10000 ** (even / d), torch.sin, torch.sin
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (even / d), torch.cos, torch.sin),
+                "sine and cosine have changed places: the even columns hold the sine.",
             ),
-            "the exponent is 2i / d_model, where 2i is the number of the even column itself; yours is half of "
-            "it.": _table(lambda p, even, d: p / 10000 ** (even / 2 / d)),
-            "the exponent is twice as large as it should be: 2i is the number of the even column itself.": _table(
-                lambda p, even, d: p / 10000 ** (2 * even / d)
+            Mistake(
+                _with_own_speeds,
+                "both columns of a pair turn at the same speed: the cosine, too, has 2i in its exponent, not 2i + 1.",
             ),
-            "places are counted from 0. Yours begin with 1.": _table(lambda p, even, d: (p + 1) / 10000 ** (even / d)),
-            "you multiply by the power of 10000. It divides: later columns turn more slowly.": _table(
-                lambda p, even, d: p * 10000 ** (even / d)
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (even / d), torch.sin, torch.sin),
+                "all columns are sines. The odd ones hold the cosine.",
             ),
-        },
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (even / 2 / d)),
+                "the exponent is 2i / d_model, where 2i is the number of the even column itself; yours is half of it.",
+            ),
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (2 * even / d)),
+                "the exponent is twice as large as it should be: 2i is the number of the even column itself.",
+            ),
+            Mistake(
+                _table(lambda p, even, d: (p + 1) / 10000 ** (even / d)),
+                "places are counted from 0. Yours begin with 1.",
+            ),
+            Mistake(
+                _table(lambda p, even, d: p * 10000 ** (even / d)),
+                "you multiply by the power of 10000. It divides: later columns turn more slowly.",
+            ),
+        ],
         hints=[
             "First the angles, a table with a row per place and a column per pair; then their sine and cosine.",
             "torch.arange(T)[:, None] is a column of places, torch.arange(0, d_model, 2) a row with the numbers 2i.",
@@ -88,24 +103,29 @@ exercise = Exercises(
         "my_added = [[6, 16], [6, 32]]  # a sum has the shape of its parts; appended vectors get longer",
         form="two pairs of numbers, [[rows, columns], [rows, columns]]",
         right="only the sum keeps the size that the rest of the model was made for.",
-        mistakes={
-            "added, each number of a token's vector gets one of the position's: the shape stays.": lambda answer: (
-                _pairs(answer)[0] in ([6, 32], [12, 16])
+        mistakes=[
+            Mistake(
+                lambda answer: _pairs(answer)[0] in ([6, 32], [12, 16]),
+                "added, each number of a token's vector gets one of the position's: the shape stays.",
             ),
-            "rows come first: 6 tokens are 6 rows, and the numbers of each stand in 16 columns.": lambda answer: (
-                _pairs(answer)[0] == [16, 6]
+            Mistake(
+                lambda answer: _pairs(answer)[0] == [16, 6],
+                "rows come first: 6 tokens are 6 rows, and the numbers of each stand in 16 columns.",
             ),
-            "appended means one vector behind the other, in each row: twice as many columns.": lambda answer: (
-                _pairs(answer)[1] == [12, 16]
+            Mistake(
+                lambda answer: _pairs(answer)[1] == [12, 16],
+                "appended means one vector behind the other, in each row: twice as many columns.",
             ),
-            "appended, only the rows get longer: there are still 6 tokens.": lambda answer: (
-                _pairs(answer)[1] == [12, 32]
+            Mistake(
+                lambda answer: _pairs(answer)[1] == [12, 32],
+                "appended, only the rows get longer: there are still 6 tokens.",
             ),
-            "6 is the number of tokens. Behind the 16 numbers of each stand the 16 of its position.": lambda answer: (
-                _pairs(answer)[1] == [6, 22]
+            Mistake(
+                lambda answer: _pairs(answer)[1] == [6, 22],
+                "6 is the number of tokens. Behind the 16 numbers of each stand the 16 of its position.",
             ),
-            "appended, each token's vector becomes longer.": lambda answer: _pairs(answer)[1] == [6, 16],
-        },
+            Mistake(lambda answer: _pairs(answer)[1] == [6, 16], "appended, each token's vector becomes longer."),
+        ],
         hints=[
             "What is the shape of inputs + positions, if both are (6, 16)?",
             "Appended, the 16 numbers of the position stand behind the 16 of the token.",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_loss(logits, targets):
@@ -42,40 +42,63 @@ exercise = Exercises(
             ),
         },
         right="It is what F.cross_entropy computes.",
-        mistakes={
-            "it is the probability of the right letter. The loss is minus its logarithm.": lambda x, t: _probabilities(
-                x, t
-            ).mean(),
-            "the minus sign is missing: a logarithm of a probability is negative, and a loss should be small when all "
-            "is right.": lambda x, t: -my_loss(x, t),
-            "it is the sum over the rows. The loss is their mean, so that it does not depend on their "
-            "number.": lambda x, t: my_loss(x, t) * len(t),
-            "softmax runs along the rows. It must run along the letters, dim=-1.": lambda x, t: (
-                -_probabilities(x, t, dim=0).log().mean()
+        mistakes=[
+            Mistake(
+                lambda x, t: _probabilities(x, t).mean(),
+                "it is the probability of the right letter. The loss is minus its logarithm.",
             ),
-            "log_softmax runs along the rows. It must run along the letters, dim=-1.": lambda x, t: (
-                -_chosen(torch.log_softmax(x, dim=0), t).mean()
+            Mistake(
+                lambda x, t: -my_loss(x, t),
+                "the minus sign is missing: a logarithm of a probability is negative, and a loss should be small when"
+                " all is right.",
             ),
-            "for large logits a probability becomes 0, and its logarithm is -inf. torch.log_softmax does both steps "
-            "without that.": lambda x, t: -_probabilities(x, t).log().mean(),
-            "for large logits exp is infinite, and inf / inf is nan. torch.log_softmax avoids that.": lambda x, t: (
-                -_chosen(x.exp() / x.exp().sum(dim=-1, keepdim=True), t).log().mean()
+            Mistake(
+                lambda x, t: my_loss(x, t) * len(t),
+                "it is the sum over the rows. The loss is their mean, so that it does not depend on their number.",
             ),
-            "a small number added to the probability makes its logarithm finite, and wrong. torch.log_softmax needs "
-            "none.": lambda x, t: -(_probabilities(x, t) + 1e-9).log().mean(),
-            "the mean goes over all letters. Only the right one counts.": lambda x, t: (
-                -torch.log_softmax(x, dim=-1).mean()
+            Mistake(
+                lambda x, t: -_probabilities(x, t, dim=0).log().mean(),
+                "softmax runs along the rows. It must run along the letters, dim=-1.",
             ),
-            "logs[:, targets] takes the columns of all targets from every row. logs[torch.arange(N), targets] takes "
-            "one number from each row.": lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
-            "it is the logarithm of the mean. The loss is the mean of the logarithms.": lambda x, t: (
-                -_probabilities(x, t).mean().log()
+            Mistake(
+                lambda x, t: -_chosen(torch.log_softmax(x, dim=0), t).mean(),
+                "log_softmax runs along the rows. It must run along the letters, dim=-1.",
             ),
-            "these are the logits themselves. torch.log_softmax comes first.": lambda x, t: -_chosen(x, t).mean(),
-            "softmax runs twice: what it gives are no logits any more.": lambda x, t: my_loss(
-                torch.softmax(x, dim=-1), t
+            Mistake(
+                lambda x, t: -_probabilities(x, t).log().mean(),
+                "for large logits a probability becomes 0, and its logarithm is -inf. torch.log_softmax does both "
+                "steps without that.",
             ),
-        },
+            Mistake(
+                lambda x, t: -_chosen(x.exp() / x.exp().sum(dim=-1, keepdim=True), t).log().mean(),
+                "for large logits exp is infinite, and inf / inf is nan. torch.log_softmax avoids that.",
+            ),
+            Mistake(
+                lambda x, t: -(_probabilities(x, t) + 1e-9).log().mean(),
+                "a small number added to the probability makes its logarithm finite, and wrong. torch.log_softmax "
+                "needs none.",
+            ),
+            Mistake(
+                lambda x, t: -torch.log_softmax(x, dim=-1).mean(),
+                "the mean goes over all letters. Only the right one counts.",
+            ),
+            Mistake(
+                lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
+                "logs[:, targets] takes the columns of all targets from every row. logs[torch.arange(N), targets] "
+                "takes one number from each row.",
+            ),
+            Mistake(
+                lambda x, t: -_probabilities(x, t).mean().log(),
+                "it is the logarithm of the mean. The loss is the mean of the logarithms.",
+            ),
+            Mistake(
+                lambda x, t: -_chosen(x, t).mean(), "these are the logits themselves. torch.log_softmax comes first."
+            ),
+            Mistake(
+                lambda x, t: my_loss(torch.softmax(x, dim=-1), t),
+                "softmax runs twice: what it gives are no logits any more.",
+            ),
+        ],
         hints=[
             "Softmax turns each row of logits into probabilities; the loss looks at that of the right letter only.",
             "torch.log_softmax(logits, dim=-1) is the logarithm of the probabilities, also where they are tiny.",
@@ -87,15 +110,17 @@ exercise = Exercises(
         form="a number",
         accept=lambda answer: abs(float(answer) - 2.9957) < 0.006,  # 3.00, as two decimals
         right="a blind guess among 20 gives each a probability of 1/20, and -ln(1/20) is ln 20 = 2.9957.",
-        mistakes={
-            "1/20 is the probability of the right letter. The loss is minus its natural logarithm.": 1 / 20,
-            "that is the logarithm to base 2. The loss uses the natural one.": 4.3219,
-            "that is the logarithm to base 10. The loss uses the natural one.": 1.3010,
-            "20 is the number of letters. The loss is minus the logarithm of the probability of the right one.": 20,
-            "the logarithm of 1/20 is negative, and the loss is minus that.": -2.9957,
-            "that is ln 8, for eight letters. Here there are 20.": 2.0794,
-            "19/20 is how often a blind guess is wrong. The loss is another number.": 19 / 20,
-        },
+        mistakes=[
+            Mistake(1 / 20, "1/20 is the probability of the right letter. The loss is minus its natural logarithm."),
+            Mistake(4.3219, "that is the logarithm to base 2. The loss uses the natural one."),
+            Mistake(1.3010, "that is the logarithm to base 10. The loss uses the natural one."),
+            Mistake(
+                20, "20 is the number of letters. The loss is minus the logarithm of the probability of the right one."
+            ),
+            Mistake(-2.9957, "the logarithm of 1/20 is negative, and the loss is minus that."),
+            Mistake(2.0794, "that is ln 8, for eight letters. Here there are 20."),
+            Mistake(19 / 20, "19/20 is how often a blind guess is wrong. The loss is another number."),
+        ],
         hints=[
             "What probability does a model that knows nothing give to each of 20 letters?",
             "The loss is minus the natural logarithm of that: math.log.",

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from .exercise import Exercises, Task
+from .checking import Exercises, Mistake, Task
 
 
 def my_causal_mask(T):
@@ -159,28 +159,37 @@ exercise = Exercises(
     mask=Task(
         my_causal_mask,
         show=("T",),
+        axes=("query", "key"),
         cases={f"T = {T}": lambda g, T=T: (T,) for T in (1, 2, 3, 6, 9)},
         right="True where a token may look: at itself and at what came before.",
-        mistakes={
-            "your mask is turned around: True for what is to be hidden. Here True means keep.": lambda T: torch.ones(
-                T, T, dtype=torch.bool
-            ).triu(1),
-            "the triangle is upside down: each token would see only itself and the future.": lambda T: torch.ones(
-                T, T, dtype=torch.bool
-            ).triu(),
-            "the diagonal is missing: the first token would have nothing to look at.": lambda T: torch.ones(
-                T, T, dtype=torch.bool
-            ).tril(-1),
-            "one column too many: each token sees the next one.": lambda T: torch.ones(T, T, dtype=torch.bool).tril(1),
-            "the numbers are right, but a mask holds True and False: dtype=torch.bool.": lambda T: torch.ones(
-                T, T
-            ).tril(),
-            "this is the kind of mask that is added to scores. Here it is True for keep, and False.": lambda T: (
-                torch.full((T, T), -torch.inf).triu(1)
+        mistakes=[
+            Mistake(
+                lambda T: torch.ones(T, T, dtype=torch.bool).triu(1),
+                "your mask is turned around: True for what is to be hidden. Here True means keep.",
             ),
-            "nothing is hidden: all is True.": lambda T: torch.ones(T, T, dtype=torch.bool),
-            "each token sees itself only. It may see what came before it, too.": lambda T: torch.eye(T).bool(),
-        },
+            Mistake(
+                lambda T: torch.ones(T, T, dtype=torch.bool).triu(),
+                "the triangle is upside down: each token would see only itself and the future.",
+            ),
+            Mistake(
+                lambda T: torch.ones(T, T, dtype=torch.bool).tril(-1),
+                "the diagonal is missing: the first token would have nothing to look at.",
+            ),
+            Mistake(
+                lambda T: torch.ones(T, T, dtype=torch.bool).tril(1),
+                "one column too many: each token sees the next one.",
+            ),
+            Mistake(
+                lambda T: torch.ones(T, T).tril(),
+                "the numbers are right, but a mask holds True and False: dtype=torch.bool.",
+            ),
+            Mistake(
+                lambda T: torch.full((T, T), -torch.inf).triu(1),
+                "this is the kind of mask that is added to scores. Here it is True for keep, and False.",
+            ),
+            Mistake(lambda T: torch.ones(T, T, dtype=torch.bool), "nothing is hidden: all is True."),
+            Mistake(lambda T: torch.eye(T).bool(), "each token sees itself only. It may see what came before it, too."),
+        ],
         hints=[
             "A table of True, with everything above the diagonal cleared.",
             "torch.ones(T, T, dtype=torch.bool), and then the lower triangle of it.",
@@ -189,6 +198,7 @@ exercise = Exercises(
     weights=Task(
         my_causal_weights,
         show=("scores",),
+        axes=("query", "key"),
         cases={
             "two tokens": lambda g: (torch.tensor([[1.0, 2.0], [0.0, 1.0]]),),
             "one token": lambda g: (torch.randn(1, 1, generator=g),),
@@ -203,38 +213,57 @@ exercise = Exercises(
             "scores that are to be trained": lambda g: (torch.randn(3, 3, generator=g, requires_grad=True),),
         },
         right="Each row is a distribution over what the token may see.",
-        mistakes={
-            "a score of 0 hides nothing: exp(0) is 1. The score must be minus infinity.": _masked(
-                torch.tril, value=0.0
+        mistakes=[
+            Mistake(
+                _masked(torch.tril, value=0.0),
+                "a score of 0 hides nothing: exp(0) is 1. The score must be minus infinity.",
             ),
-            "the weights are cut after softmax, and the rows no longer sum to 1.": lambda s: _cut(s).to(s.dtype),
-            "where a row's own scores are far below those of the future, the cut leaves 0, and 0 / 0 is nan. Mask "
-            "before softmax, with minus infinity.": _divided,
-            "where a row's own scores are far below those of the future, the cut leaves a row of 0. Mask before "
-            "softmax, with minus infinity.": lambda s: F.normalize(_cut(s).to(s.dtype), p=1, dim=-1),
-            "exp of a large score is infinite, and inf / inf is nan. torch.softmax, with minus infinity where the key "
-            "comes later, avoids that.": _by_exp,
-            "masked_fill hides where its mask is True, so it needs what is to be hidden: ~keep.": _masked(
-                lambda ones: ones.triu(1)
+            Mistake(
+                lambda s: _cut(s).to(s.dtype), "the weights are cut after softmax, and the rows no longer sum to 1."
             ),
-            "nothing is hidden.": _masked(lambda ones: ones),
-            "the triangle is upside down: each token sees only itself and the future.": _masked(torch.triu),
-            "one column too many: each token sees the next one.": _masked(lambda ones: ones.tril(1)),
-            "the diagonal is hidden too, so the first token sees nothing, and its row is nan.": _masked(
-                lambda ones: ones.tril(-1)
+            Mistake(
+                _divided,
+                "where a row's own scores are far below those of the future, the cut leaves 0, and 0 / 0 is nan. Mask"
+                " before softmax, with minus infinity.",
             ),
-            "softmax runs over the queries. Along the key axis it is dim=-1.": _masked(torch.tril, dim=-2),
-            "softmax runs along the first dimension, dim=0. Along the key axis it is dim=-1.": _masked(
-                torch.tril, dim=0
+            Mistake(
+                lambda s: F.normalize(_cut(s).to(s.dtype), p=1, dim=-1),
+                "where a row's own scores are far below those of the future, the cut leaves a row of 0. Mask before "
+                "softmax, with minus infinity.",
             ),
-            "dim=1 is the key axis only where there is no batch. dim=-1 always is.": _masked(torch.tril, dim=1),
-            "-100 is not small enough: large scores still get through. It must be minus infinity.": _masked(
-                torch.tril, value=-100.0
+            Mistake(
+                _by_exp,
+                "exp of a large score is infinite, and inf / inf is nan. torch.softmax, with minus infinity where the"
+                " key comes later, avoids that.",
             ),
-            "a number such as -10 hides little: large scores still get through. It must be minus infinity.": _masked(
-                torch.tril, value=-10.0
+            Mistake(
+                _masked(lambda ones: ones.triu(1)),
+                "masked_fill hides where its mask is True, so it needs what is to be hidden: ~keep.",
             ),
-        },
+            Mistake(_masked(lambda ones: ones), "nothing is hidden."),
+            Mistake(_masked(torch.triu), "the triangle is upside down: each token sees only itself and the future."),
+            Mistake(_masked(lambda ones: ones.tril(1)), "one column too many: each token sees the next one."),
+            Mistake(
+                _masked(lambda ones: ones.tril(-1)),
+                "the diagonal is hidden too, so the first token sees nothing, and its row is nan.",
+            ),
+            Mistake(_masked(torch.tril, dim=-2), "softmax runs over the queries. Along the key axis it is dim=-1."),
+            Mistake(
+                _masked(torch.tril, dim=0),
+                "softmax runs along the first dimension, dim=0. Along the key axis it is dim=-1.",
+            ),
+            Mistake(
+                _masked(torch.tril, dim=1), "dim=1 is the key axis only where there is no batch. dim=-1 always is."
+            ),
+            Mistake(
+                _masked(torch.tril, value=-100.0),
+                "-100 is not small enough: large scores still get through. It must be minus infinity.",
+            ),
+            Mistake(
+                _masked(torch.tril, value=-10.0),
+                "a number such as -10 hides little: large scores still get through. It must be minus infinity.",
+            ),
+        ],
         hints=[
             "Before softmax, put minus infinity wherever the key comes after the query.",
             "scores.masked_fill(hide, -torch.inf), where hide is True above the diagonal.",
@@ -267,33 +296,50 @@ exercise = Exercises(
             "two tokens, and the mean of both": _tokens(everything, T=2),
         },
         right="It finds a leak from any token to any earlier one.",
-        mistakes={
-            "only the last token is changed, or only the last round of the loop counts. A leak from another one is not "
-            "found.": _leaks(lambda T: [T - 1]),
-            "only the second token is changed, or the first round of the loop decides. A leak from another one is not "
-            "found: return False after the loop.": _leaks(lambda T: range(1, min(T, 2))),
-            "it looks only at the first token. A leak into another one is not found.": _leaks(rows=lambda j: slice(1)),
-            "it looks only at the token just before the changed one.": _leaks(rows=lambda j: slice(j - 1, j)),
-            "the changed token itself, and those after it, may move. Only those before it may not.": _leaks(
-                lambda T: range(T), lambda j: slice(None)
+        mistakes=[
+            Mistake(
+                _leaks(lambda T: [T - 1]),
+                "only the last token is changed, or only the last round of the loop counts. A leak from another one "
+                "is not found.",
             ),
-            "the changed token may move, and so may those after it. Compare only the rows before it: [:j].": _leaks(
-                rows=lambda j: slice(None)
+            Mistake(
+                _leaks(lambda T: range(1, min(T, 2))),
+                "only the second token is changed, or the first round of the loop decides. A leak from another one is"
+                " not found: return False after the loop.",
             ),
-            "the changed token itself may move. Compare only the rows before it: [:j].": _leaks(
-                lambda T: range(T), lambda j: slice(j + 1)
+            Mistake(
+                _leaks(rows=lambda j: slice(1)),
+                "it looks only at the first token. A leak into another one is not found.",
             ),
-            "the changed token may move. Only the rows before it may not: [:j].": _leaks(rows=lambda j: slice(j + 1)),
-            "nan is not equal to nan, so a row that is nan before and after counts as moved: equal_nan=True.": _leaks(
-                equal_nan=False
+            Mistake(_leaks(rows=lambda j: slice(j - 1, j)), "it looks only at the token just before the changed one."),
+            Mistake(
+                _leaks(lambda T: range(T), lambda j: slice(None)),
+                "the changed token itself, and those after it, may move. Only those before it may not.",
             ),
-            "nan gets through a weight of 0, since 0 times nan is nan. Change a token by a number.": _leaks(
-                value=torch.nan
+            Mistake(
+                _leaks(rows=lambda j: slice(None)),
+                "the changed token may move, and so may those after it. Compare only the rows before it: [:j].",
             ),
-            "0 is no change where a token is 0 already. Add something to it.": _leaks(value=0.0),
-            "it changes a column. A token is a row: changed[j].": _by_columns,
-            "the other way round: True means that it leaks.": lambda attend, x: not my_leaks(attend, x),
-        },
+            Mistake(
+                _leaks(lambda T: range(T), lambda j: slice(j + 1)),
+                "the changed token itself may move. Compare only the rows before it: [:j].",
+            ),
+            Mistake(
+                _leaks(rows=lambda j: slice(j + 1)),
+                "the changed token may move. Only the rows before it may not: [:j].",
+            ),
+            Mistake(
+                _leaks(equal_nan=False),
+                "nan is not equal to nan, so a row that is nan before and after counts as moved: equal_nan=True.",
+            ),
+            Mistake(
+                _leaks(value=torch.nan),
+                "nan gets through a weight of 0, since 0 times nan is nan. Change a token by a number.",
+            ),
+            Mistake(_leaks(value=0.0), "0 is no change where a token is 0 already. Add something to it."),
+            Mistake(_by_columns, "it changes a column. A token is a row: changed[j]."),
+            Mistake(lambda attend, x: not my_leaks(attend, x), "the other way round: True means that it leaks."),
+        ],
         hints=[
             "Change one token after the other, and see whether anything before it moves.",
             "Make a copy with x.clone(), change row j of it a good deal, and compare the rows [:j] of both results.",

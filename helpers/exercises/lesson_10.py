@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_split(x, num_heads):
@@ -42,18 +42,23 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(3, 6, generator=g).double(), 2),
         },
         right="Each head gets its own neighbouring columns of every token.",
-        mistakes={
-            "the shape is right, but the numbers are dealt out in a row: a head then holds parts of several tokens. "
-            "Split the last dimension first, then transpose.": lambda x, n: x.reshape(
-                *x.shape[:-2], n, x.shape[-2], x.shape[-1] // n
+        mistakes=[
+            Mistake(
+                lambda x, n: x.reshape(*x.shape[:-2], n, x.shape[-2], x.shape[-1] // n),
+                "the shape is right, but the numbers are dealt out in a row: a head then holds parts of several "
+                "tokens. Split the last dimension first, then transpose.",
             ),
-            "the dimension of the heads stands behind that of the tokens: transpose(-3, -2) is missing.": lambda x, n: (
-                x.reshape(*x.shape[:-1], n, x.shape[-1] // n)
+            Mistake(
+                lambda x, n: x.reshape(*x.shape[:-1], n, x.shape[-1] // n),
+                "the dimension of the heads stands behind that of the tokens: transpose(-3, -2) is missing.",
             ),
-            "the columns are dealt to the heads like cards. A head owns neighbouring ones: (num_heads, d_head), in "
-            "this order.": lambda x, n: x.reshape(*x.shape[:-1], x.shape[-1] // n, n).movedim(-1, -3),
-            "the heads come in reversed order.": lambda x, n: my_split(x, n).flip(-3),
-        },
+            Mistake(
+                lambda x, n: x.reshape(*x.shape[:-1], x.shape[-1] // n, n).movedim(-1, -3),
+                "the columns are dealt to the heads like cards. A head owns neighbouring ones: (num_heads, d_head), "
+                "in this order.",
+            ),
+            Mistake(lambda x, n: my_split(x, n).flip(-3), "the heads come in reversed order."),
+        ],
         hints=[
             "Two steps: split the last dimension into two, then bring the one of the heads forward.",
             "reshape(*x.shape[:-1], num_heads, d_head) gives (..., T, num_heads, d_head).",
@@ -76,18 +81,24 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(2, 3, 2, generator=g).double(),),
         },
         right="The results of all heads stand side by side, for each token.",
-        mistakes={
-            "the shape is right, but tokens are mixed up: bring the tokens to the front again before the last two "
-            "dimensions become one.": lambda z: z.reshape(*z.shape[:-3], z.shape[-2], -1),
-            "the heads are interleaved: all numbers of head 0 come first, then all of head 1.": lambda z: z.movedim(
-                -3, -1
-            ).flatten(-2),
-            "that is the mean over the heads. Each head's result must remain.": lambda z: z.mean(dim=-3),
-            "that is the sum over the heads. Each head's result must remain.": lambda z: z.sum(dim=-3),
-            "all tokens of a head stand in one row. Bring the heads behind the tokens first: transpose(-3, "
-            "-2).": lambda z: z.flatten(-2),
-            "the heads come in reversed order.": lambda z: my_merge(z.flip(-3)),
-        },
+        mistakes=[
+            Mistake(
+                lambda z: z.reshape(*z.shape[:-3], z.shape[-2], -1),
+                "the shape is right, but tokens are mixed up: bring the tokens to the front again before the last two"
+                " dimensions become one.",
+            ),
+            Mistake(
+                lambda z: z.movedim(-3, -1).flatten(-2),
+                "the heads are interleaved: all numbers of head 0 come first, then all of head 1.",
+            ),
+            Mistake(lambda z: z.mean(dim=-3), "that is the mean over the heads. Each head's result must remain."),
+            Mistake(lambda z: z.sum(dim=-3), "that is the sum over the heads. Each head's result must remain."),
+            Mistake(
+                lambda z: z.flatten(-2),
+                "all tokens of a head stand in one row. Bring the heads behind the tokens first: transpose(-3, -2).",
+            ),
+            Mistake(lambda z: my_merge(z.flip(-3)), "the heads come in reversed order."),
+        ],
         hints=[
             "It is my_split backwards, in the opposite order.",
             "First z = z.transpose(-3, -2), which is (..., T, num_heads, d_head) again.",
@@ -99,12 +110,14 @@ exercise = Exercises(
         form="three numbers, [d_head, times, times]",
         right="heads share d_model among them; the table of weights is T times T; and eight heads of an eighth of the "
         "size do the work of one.",
-        mistakes={
-            "d_head is d_model divided by the number of heads.": lambda a: float(a[0]) != 64,
-            "each head has a table of T times T weights: both sides double.": lambda a: float(a[1]) != 4,
-            "each of the eight heads has an eighth of the size, so all together do as many operations as "
-            "one.": lambda a: float(a[2]) != 1,
-        },
+        mistakes=[
+            Mistake(lambda a: float(a[0]) != 64, "d_head is d_model divided by the number of heads."),
+            Mistake(lambda a: float(a[1]) != 4, "each head has a table of T times T weights: both sides double."),
+            Mistake(
+                lambda a: float(a[2]) != 1,
+                "each of the eight heads has an eighth of the size, so all together do as many operations as one.",
+            ),
+        ],
         hints=[
             "The section What does it cost? counts operations; the table of weights has a row and a column per token.",
             "d_model = num_heads * d_head. A table of weights is T times T. num_heads * d_head stays the same.",

@@ -2,7 +2,7 @@
 
 import torch
 
-from .exercise import Exercises, Question, Task
+from .checking import Exercises, Mistake, Question, Task
 
 
 def my_patches(image, size):
@@ -27,6 +27,7 @@ exercise = Exercises(
     patches=Task(
         my_patches,
         show=("image", "size"),
+        axes=("patch", "pixel"),
         cases={
             "4 x 4, patches of 2": lambda g: (torch.arange(16.0).reshape(4, 4), 2),
             "a single patch": _image(3, 3, 3),
@@ -39,15 +40,20 @@ exercise = Exercises(
             "float64": lambda g: (torch.randn(6, 4, generator=g).double(), 2),
         },
         right="A row per patch, patches from left to right and from top to bottom, pixels likewise.",
-        mistakes={
-            'the shape is right, but these are not patches: the pixels are dealt out in a row, so a "patch" is a '
-            "strip of a line. Split both sides first, then transpose.": lambda image, size: image.reshape(
-                -1, size * size
+        mistakes=[
+            Mistake(
+                lambda image, size: image.reshape(-1, size * size),
+                'the shape is right, but these are not patches: the pixels are dealt out in a row, so a "patch" is a '
+                "strip of a line. Split both sides first, then transpose.",
             ),
-            "the patches come column by column. Left to right first, then down.": _arranged(2, 0, 1, 3),
-            "each patch is mirrored at its diagonal: rows of pixels first, then columns.": _arranged(0, 2, 3, 1),
-            "the image is transposed: patches column by column, and each of them mirrored.": _arranged(2, 0, 3, 1),
-        },
+            Mistake(_arranged(2, 0, 1, 3), "the patches come column by column. Left to right first, then down."),
+            Mistake(
+                _arranged(0, 2, 3, 1), "each patch is mirrored at its diagonal: rows of pixels first, then columns."
+            ),
+            Mistake(
+                _arranged(2, 0, 3, 1), "the image is transposed: patches column by column, and each of them mirrored."
+            ),
+        ],
         hints=[
             "Give each side of the image two dimensions: which patch, and which pixel in it.",
             "image.reshape(rows, size, columns, size). The two numbers of the patch must come first.",
@@ -58,22 +64,34 @@ exercise = Exercises(
         "my_count = [64, 256]  # 8 x 8 patches; then 4 times as many along each side, 16 times the tokens",
         form="two numbers, [tokens, times]",
         right="a quarter of the side of a patch is 16 times the tokens, and 16 times 16 the entries of the table.",
-        mistakes={
-            "8 patches fit along one side. The image has two.": lambda a: float(a[0]) == 8,
-            "1024 is the number of pixels in a patch of 32 x 32, and of patches of 8 x 8. How many patches of 32 x 32 "
-            "are there?": lambda a: float(a[0]) == 1024,
-            "the image has 8 patches along each side: the number of tokens is another.": lambda a: float(a[0]) != 64,
-            "the number of tokens grows by 16; the table of weights has a row and a column for each.": lambda a: (
-                float(a[1]) == 16
+        mistakes=[
+            Mistake(lambda a: float(a[0]) == 8, "8 patches fit along one side. The image has two."),
+            Mistake(
+                lambda a: float(a[0]) == 1024,
+                "1024 is the number of pixels in a patch of 32 x 32, and of patches of 8 x 8. How many patches of 32 "
+                "x 32 are there?",
             ),
-            "1024 is the number of tokens with the small patches. How many times as many numbers has their "
-            "table?": lambda a: float(a[1]) == 1024,
-            "1024 times 1024 is the size of the new table. How many times as many is that as 64 times 64?": lambda a: (
-                float(a[1]) == 1024**2
+            Mistake(
+                lambda a: float(a[0]) != 64, "the image has 8 patches along each side: the number of tokens is another."
             ),
-            "a quarter of the side means four times as many patches along each of the two sides, and each token is "
-            "both a row and a column of the table.": lambda a: float(a[1]) != 256,
-        },
+            Mistake(
+                lambda a: float(a[1]) == 16,
+                "the number of tokens grows by 16; the table of weights has a row and a column for each.",
+            ),
+            Mistake(
+                lambda a: float(a[1]) == 1024,
+                "1024 is the number of tokens with the small patches. How many times as many numbers has their table?",
+            ),
+            Mistake(
+                lambda a: float(a[1]) == 1024**2,
+                "1024 times 1024 is the size of the new table. How many times as many is that as 64 times 64?",
+            ),
+            Mistake(
+                lambda a: float(a[1]) != 256,
+                "a quarter of the side means four times as many patches along each of the two sides, and each token "
+                "is both a row and a column of the table.",
+            ),
+        ],
         hints=[
             "256 / 32 is 8: so many patches stand side by side, and as many one under the other.",
             "Patches of 8 x 8 pixels: 32 along each side. How many tokens is that, and how many pairs of tokens?",
