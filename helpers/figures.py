@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+import weakref
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -12,20 +13,30 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib_inline.config import InlineBackend
 
 
+_grounds = weakref.WeakKeyDictionary()  # for each figure with animated artists: all the rest of it, as pixels
+
+
 def png(figure):
     """The figure as PNG in its full size, so that the page never changes its height; fast rather than small.
 
-    A figure that is drawn again keeps the layout of its first drawing: nothing in it jumps, and to work out a layout
-    takes longer than to draw.
+    A figure that is drawn again keeps the layout of its first drawing, so that nothing in it jumps. Artists that are
+    `animated`, as matplotlib calls it, are drawn on top of the rest, which is drawn anew only where it has changed.
     """
     if pyplot():
         pyplot().close(figure)  # or the end of the cell would show it a second time
     canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
-    canvas.draw()
-    if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
-        figure.set_layout_engine("none")
+    moving = sorted(figure.findobj(lambda artist: artist.get_animated()), key=lambda artist: artist.zorder)
+    if figure.stale or figure not in _grounds:  # animated artists that have moved leave it fresh
+        canvas.draw()
+        if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
+            figure.set_layout_engine("none")  # to work out a layout takes longer than to draw
+        figure.stale = False
+        _grounds[figure] = canvas.copy_from_bbox(figure.bbox)
+    canvas.restore_region(_grounds[figure])
+    for artist in moving:
+        figure.draw_artist(artist)
     buffer = io.BytesIO()
     imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
     return buffer.getvalue()
