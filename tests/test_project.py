@@ -187,7 +187,7 @@ def test_the_container_makes_the_environment_of_the_readme():
 
 def test_notebooks_are_merged_as_text_where_there_is_no_nbdime(tmp_path):
     def git(*words):
-        alone = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        alone = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
         settings = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main"]
         command = ["git", *settings, *words]
         return subprocess.run(

@@ -15,6 +15,15 @@ CELLS = {cell.id: cell for cell in code_cells(read(ROOT / "notebooks" / LESSON))
 COMPARABLE = drawn_by(pictures(CELLS["curves"].outputs)[0]) == MATPLOTLIB
 
 
+def without_lessons(project):
+    """Copy what tests lessons, and what they lean on, into a folder."""
+    for name in ("helpers", "tests", "tools"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, project)
+    (project / "notebooks").mkdir()
+
+
 def change_digit(text, number):
     """The text with the last digit of `number` raised by one."""
     assert number in text
@@ -59,14 +68,10 @@ def tamper(cells):
 def outcome(tmp_path_factory):
     """Cell id -> whether it passed, in a run of the tampered lesson; and what was tampered with."""
     project = tmp_path_factory.mktemp("project")
-    for name in ("helpers", "tests", "tools"):
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, project)
+    without_lessons(project)
     notebook = read(ROOT / "notebooks" / LESSON)
     cells = code_cells(notebook)
     damage = tamper({cell.id: cell for cell in cells})
-    (project / "notebooks").mkdir()
     nbformat.write(notebook, project / "notebooks" / LESSON)
     # Started in notebooks/, as a maintainer might.
     command = [sys.executable, "-m", "pytest", LESSON, "-rA", "--color=no"]
@@ -92,3 +97,15 @@ def test_the_number_of_compared_figures_is_printed(outcome):
     compared = int(COMPARABLE)
     assert f"figures compared with the stored ones: {compared} of 1" in outcome[2].stdout
     assert ("NOT compared" in outcome[2].stdout) is not COMPARABLE
+
+
+def test_a_kernel_that_dies_fails_its_cell_at_once_and_holds_up_none_of_the_rest(tmp_path):
+    without_lessons(tmp_path)
+    cells = [nbformat.v4.new_code_cell(source, execution_count=1) for source in ("import os; os._exit(1)", "1 + 1")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebooks" / "dies.ipynb")
+    command = [sys.executable, "-m", "pytest", "notebooks", "--color=no", "--durations=0", "-vv"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=100)
+    assert "2 failed" in run.stdout
+    assert "The kernel died while this cell ran." in run.stdout
+    (seconds,) = re.findall(r"^([\d.]+)s call +notebooks/dies.ipynb::Cell 0", run.stdout, re.MULTILINE)
+    assert float(seconds) < 20  # the cell's own time is 120
