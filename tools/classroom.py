@@ -267,15 +267,17 @@ class Student:
             before, shown = shown, await asyncio.wait_for(self.result(asked), MOVE_PATIENCE)
             spent = time.perf_counter() - start
             self.moves.append(1000 * spent)
-            if shown == before or "Error: " in shown.get("text/plain", ""):
-                raise RuntimeError(f"move {number} shows {shown.get('text/plain')}")
+            if shown == before or "Error: " in shown:
+                raise RuntimeError(f"move {number} shows {shown[:200]}")
             await asyncio.sleep(max(0, PAUSE - spent))
 
     async def result(self, asked):
+        """The HTML that the move gives, which the kernel sends as the new value of a widget beneath the sliders."""
         while True:
             message = await self.receive(asked)
-            if message["header"]["msg_type"] == "update_display_data":
-                return message["content"]["data"]
+            data = message["content"].get("data", {})
+            if message["header"]["msg_type"] == "comm_msg" and data["method"] == "update" and "value" in data["state"]:
+                return data["state"]["value"]
 
     async def timed(self, what, doing, patience=PATIENCE):
         """Do it, unless something has failed before; note the seconds, or the failure."""
