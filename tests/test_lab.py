@@ -1,4 +1,4 @@
-"""The JupyterLab of the browser tests, without a browser: no proxy is asked for it, and no failed start leaves it running."""
+"""The JupyterLab of the browser tests, without a browser: asked past any proxy, and stopped where it does not start."""
 
 import urllib.request
 

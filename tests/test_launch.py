@@ -86,7 +86,7 @@ LAUNCHES = [
     ("papermill", "project"),
     ("papermill", "project/notebooks"),
 ]
-AT_ONCE = [("nbconvert", "above"), ("papermill", "project")]  # the others once a week
+AT_ONCE = [("papermill", "project")]  # and nbconvert in the next test; the others once a week
 
 
 @pytest.mark.parametrize(
