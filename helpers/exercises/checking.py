@@ -244,6 +244,8 @@ class _Result:
         else:
             lost = getattr(self.expected, "requires_grad", False) and not getattr(self.got, "requires_grad", False)
             self.got = self.got.detach() if isinstance(self.got, torch.Tensor) else self.got
+            if isinstance(self.expected, bool) and str(getattr(self.got, "dtype", "")) in ("bool", "torch.bool"):
+                self.got = bool(self.got) if self.got.ndim == 0 else self.got  # of PyTorch or of NumPy
             self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
             if lost and not self.problem:
                 self.problem = (
@@ -260,8 +262,6 @@ def _compare(got, expected):
     if got is None:
         return "it returned nothing (None). Does it end with return?"
     if isinstance(expected, bool):
-        if str(getattr(got, "dtype", None)) in ("bool", "torch.bool") and got.ndim == 0:  # of NumPy or of PyTorch
-            got = bool(got)
         if not isinstance(got, bool):
             return f"it returned {_kind(got)} instead of True or False."
         return None if got == expected else f"it returned {got} instead of {expected}."
