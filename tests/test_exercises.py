@@ -80,6 +80,8 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
         [[16, 6], [32, 6]],
         [[6, 16], [12, 16]],
         [[6, 16], [12, 32]],
+        [[7, 16], [6, 32]],
+        [[6, 16], [32, 6]],
         [[6, 16], [6, 22]],
         [[6, 16], [6, 16]],
     ],

@@ -196,7 +196,8 @@ class Question(Exercise):
         for wrong, sentence in self.mistakes:
             if (wrong if callable(wrong) else _is(wrong))(answer):
                 return [f"{sentence}\n{self._explain(answer)}"]
-        return [f"it is not {_write(answer)}. exercise.{self.name}.hint() helps."]
+        form = f" The answer should be {self._form}." if isinstance(answer, str) else ""
+        return [f"it is not {_write(answer)}.{form} exercise.{self.name}.hint() helps."]
 
 
 class Exercises:
@@ -271,7 +272,7 @@ def _compare(got, expected):
             "number has no gradient, and nothing could be trained with it."
         )
     if isinstance(got, tuple) and (right := [i for i, part in enumerate(got, 1) if not _compare(part, expected)]):
-        return f"it returned {len(got)} results. Return number {right[0]} only, which is what was asked for, and right."
+        return f"it returned {len(got)} results at once, and number {right[0]} is the right one: return that alone."
     if not isinstance(got, torch.Tensor):
         return f"it returned {_kind(got)} instead of a tensor."
     if got.shape != expected.shape:

@@ -89,6 +89,11 @@ exercise = Exercises(
             *[Mistake(_by_hand(largest, lambda e: e.sum()), _TABLE) for largest in _LARGEST],
             *[Mistake(_by_hand(largest, lambda e: e.sum(dim=0)), _COLUMN) for largest in _LARGEST],
             *[Mistake(_by_hand(largest, lambda e: e.sum(dim=-1)), _ROW) for largest in _LARGEST],
+            Mistake(
+                _by_hand(lambda s: s.amax(dim=-1), lambda e: e.sum(dim=-1, keepdim=True)),
+                "the maximum has lost its dimension, so PyTorch reads it as a row, and from each number the maximum of "
+                "another query is subtracted: keepdim=True.",
+            ),
             Mistake(_by_hand(lambda s: s.amax(dim=0), lambda e: e.sum(dim=0)), _COLUMN),
             Mistake(
                 lambda s: torch.softmax(s, dim=1),
@@ -147,6 +152,18 @@ exercise = Exercises(
             Mistake(
                 lambda s, t: torch.softmax(s * t, dim=-1),
                 "you multiply by the temperature. Then hot makes the weights decided: it must divide.",
+            ),
+            Mistake(
+                lambda s, t: torch.softmax(s, dim=-1) * t,
+                "you multiply after softmax. The rows no longer sum to 1: the scores are what is divided.",
+            ),
+            Mistake(
+                lambda s, t: torch.softmax(s / t, dim=1),
+                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+            ),
+            Mistake(
+                lambda s, t: _by_hand(_LARGEST[0], lambda e: e.sum(dim=-1, keepdim=True))(s),
+                "the temperature cancels in the fraction, and has no effect. It must divide the scores, before exp.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s, dim=-1) / t,
@@ -217,6 +234,10 @@ exercise = Exercises(
             Mistake(
                 lambda w: bool((w >= 0).all() and (w.sum(dim=-1) - 1 < 1e-4).all()),
                 "a sum far below 1 passes: its distance from 1 is what must be small, .abs().",
+            ),
+            Mistake(
+                lambda w: is_distribution(w) and bool((w < 1).all()),
+                "a weight may be 1 exactly: all the attention of a query on one key.",
             ),
             Mistake(lambda w: bool((w >= 0).all()), "the sums are not looked at. Each row must sum to 1."),
             Mistake(

@@ -155,15 +155,37 @@ exercise = Exercises(
                 "the scale is missing: divide the scores by the square root of d_k. And .T turns a batch around "
                 "altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
             ),
-            *[
-                Mistake(
-                    _attend(lambda x, keys: 2**0.5, turn=turn),
-                    "the scale is always the square root of 2, which fits only keys of two numbers. It must follow "
-                    "the keys, keys.shape[-1]; and for a batch only the last two dimensions change places, "
-                    ".transpose(-2, -1).",
-                )
-                for turn in (_turned, lambda keys: keys.transpose(-2, -1))
-            ],
+            Mistake(
+                _attend(lambda x, keys: 2**0.5),
+                "the scale is always the square root of 2, which fits only keys of two numbers. It must follow the "
+                "keys: keys.shape[-1].",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 2**0.5, turn=_turned),
+                "the scale is always the square root of 2, which fits only keys of two numbers: take keys.shape[-1]. "
+                "And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: keys.shape[-1] ** -0.5),
+                "you multiply by the square root of d_k. The scores are divided by it.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: len(keys) ** 0.5),
+                "len(keys), or keys.shape[0], is the number of tokens, or of sentences in a batch. The size of a key "
+                "is keys.shape[-1].",
+            ),
+            Mistake(
+                _attend(dim=1),
+                "dim=1 is the key axis of a table, but the query axis of a batch. dim=-1 is always the key axis.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 1.0, dim=0),
+                "the scale is missing, and softmax runs over dim=0, the queries. Along the key axis it is dim=-1.",
+            ),
+            Mistake(
+                lambda x, Q, K, V: my_attention(x, Q, V, K),
+                "keys and values have changed places: queries are compared with keys, and values are mixed.",
+            ),
             Mistake(
                 _attend(lambda x, keys: 1.0, mix=lambda x, keys, values: values / keys.shape[-1] ** 0.5),
                 "you divide after softmax, and the weights no longer sum to 1. The scores are what is divided.",
@@ -245,6 +267,22 @@ exercise = Exercises(
             Mistake(
                 lambda W, loss, r: 2 * W - my_step(W, loss, r),
                 "you go with the gradient, and the loss grows. A step goes against it: minus.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, r) - W,
+                "that is how far W moves. The new matrix is W and this step together.",
+            ),
+            Mistake(
+                lambda W, loss, r: W - my_step(W, loss, r),
+                "that is rate times the gradient. The new matrix is W minus it.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, 1 / r),
+                "you divide by the rate. The step is rate times the gradient: a smaller rate, a smaller step.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, 2 * r),
+                "the step is twice as long as it should be. Is backward called twice? Gradients add up.",
             ),
             Mistake(
                 lambda W, loss, r: my_step(W, loss, 1.0), "the rate is missing: the step is rate times the gradient."
