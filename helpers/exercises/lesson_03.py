@@ -132,8 +132,8 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda x, off: (lambda z: torch.softmax(z @ z.T, dim=-1) @ z)(x.index_fill(0, torch.tensor([off]), 0)),
-                "an input of zeros has the score 0 with all, and exp(0) is 1: the token still gets a share, and its own "
-                "query is lost. Its weight must be 0.",
+                "an input of zeros has the score 0 with all, and exp(0) is 1: the token still gets a share, and its "
+                "own query is lost. Its weight must be 0.",
             ),
             Mistake(
                 _off(
@@ -195,8 +195,8 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: -(w * w.log2()).sum(dim=-1),
-                "these are bits, with the logarithm to base 2. Here it is the natural one; and a weight of 0, which gives "
-                "nan, must count as 0.",
+                "these are bits, with the logarithm to base 2. Here it is the natural one; and a weight of 0, which "
+                "gives nan, must count as 0.",
             ),
             Mistake(
                 lambda w: torch.special.entr(w).sum(dim=1),

@@ -56,8 +56,8 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ _turned(k), dim=-1),
-                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last two "
-                "dimensions only.",
+                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
+                "two dimensions only.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ _turned(k) / 2**0.5, dim=-1),
@@ -66,8 +66,8 @@ exercise = Exercises(
             ),
             Mistake(
                 _scaled(lambda q, k: k.shape[1] ** 0.5),
-                "keys.shape[1] is the size of a key in a table, but the number of keys in a batch. keys.shape[-1] is always "
-                "the size.",
+                "keys.shape[1] is the size of a key in a table, but the number of keys in a batch. keys.shape[-1] "
+                "is always the size.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=1),

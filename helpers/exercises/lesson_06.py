@@ -170,8 +170,8 @@ exercise = Exercises(
             ),
             Mistake(
                 _variant(root=0.0, scores=lambda self, q, k: q @ _turned(k)),
-                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last two "
-                "dimensions only.",
+                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
+                "two dimensions only.",
             ),
             Mistake(
                 _variant(size=lambda self, x, keys: 2),
@@ -179,7 +179,8 @@ exercise = Exercises(
             ),
             Mistake(
                 _variant(size=lambda self, x, keys: len(keys)),
-                "len(keys), or keys.shape[0], is the number of tokens, or of sentences in a batch. Take keys.shape[-1].",
+                "len(keys), or keys.shape[0], is the number of tokens, or of sentences in a batch. Take "
+                "keys.shape[-1].",
             ),
             Mistake(
                 type("Weights", (_Variant,), {"forward": lambda self, x: _weights_of(self, x)}),
