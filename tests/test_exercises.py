@@ -72,12 +72,15 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
         torch.tensor([1.0, 0.0, 0.0]),
         torch.tensor([-1.0, 0.0, 0.0]),
     ],
+    "favourite": ["with", "0.1896"],
     "puzzle": ["ab", "bcd"],
     "added": [
         [[12, 16], [6, 32]],
         [[16, 6], [32, 6]],
         [[6, 16], [12, 16]],
         [[6, 16], [12, 32]],
+        [[7, 16], [6, 32]],
+        [[6, 16], [32, 6]],
         [[6, 16], [6, 22]],
         [[6, 16], [6, 16]],
     ],
@@ -89,6 +92,9 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
         [[5, 3], [5, 5], [5, 4]],
         [[5, 4], [5, 5], [5, 2]],
         [[4, 3], [5, 5], [5, 2]],
+        [[5, 2], [5, 5], [5, 2]],
+        [[5, 3], [5, 3], [5, 2]],
+        [[5, 3], [5, 5], [5, 1]],
     ],
 }
 
@@ -495,7 +501,7 @@ def test_a_word_must_be_the_word(verdict):
     exercise = of_lesson(LESSONS[0]).favourite
     assert verdict(exercise, " Starts ").startswith("✓")
     for answer in ("star", "rats", "starts (0.19)"):
-        assert "not yet" in verdict(exercise, answer)
+        assert "It is not a token" in verdict(exercise, answer)
 
 
 def test_a_mistake_is_named_only_where_all_of_it_fits(verdict):
@@ -575,9 +581,9 @@ SESSION = [  # cells, and what the check of the last line says
     ("exercise.projection.check(my_projection)", "did not run to its end", "no_such_name\n" + RIGHT.replace("x", "y")),
     ("exercise.projection.check(my_projection)", "did not run to its end", "print(my_projection)"),
     (RIGHT + "exercise.projection.check(my_projection)", "✓", "no_such_name\n" + RIGHT.replace("x", "z")),
-    ("module.check(MySelfAttention)", "no parameters", CLASS + "x"),
+    ("module.check(MySelfAttention)", "takes 1 pos", CLASS + "x"),
     ("module.check(MySelfAttention)", "did not run to its end", "import no_such_module\n" + CLASS + "2 * x"),
-    ("module.check(MySelfAttention)", "no parameters", CLASS + "3 * x\nno_such_name"),
+    ("module.check(MySelfAttention)", "takes 1 pos", CLASS + "3 * x\nno_such_name"),
 ]
 
 

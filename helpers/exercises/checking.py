@@ -32,6 +32,7 @@ from ..heatmap import heatmap
 SECONDS = 3.0  # for all inputs of a check together
 _TABLE = 8  # a result with at most so many rows and columns is shown as heatmaps
 _WIDTH = 96  # characters in a line
+_NOTHING = (lambda: None).__code__
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 160
 
@@ -62,10 +63,7 @@ class Exercise:
         tables = []
         try:
             if _left_over(self._called, answer):
-                why = (
-                    "the cell with your answer did not run to its end, so this is your answer of before, if any. Look "
-                    "at the error below that cell, mend it, and run the cell again."
-                )
+                why = "the cell above did not run to its end, so this is an answer of before. Mend and run it first."
             elif answer is ... or _is_stub(answer):
                 print(f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps.")
                 return
@@ -128,8 +126,10 @@ class Task(Exercise):
         if not wrong:
             return None
         smallest = min(wrong, key=_size)
-        known = (sentence for mistaken, sentence in self._mistaken if _same(wrong, mistaken))
-        return self._explain(smallest, next(known, f"it was tried with {smallest.case}, and {smallest.problem}"))
+        for mistaken, sentence in self._mistaken:
+            if len(wrong) == len(mistaken) and all(map(_same, wrong, mistaken)):
+                return self._explain(smallest, sentence)
+        return self._explain(smallest, f"it was tried with {smallest.case}, and {smallest.problem}")
 
     @functools.cached_property
     def _mistaken(self):
@@ -143,8 +143,7 @@ class Task(Exercise):
             with _aside():
                 arguments = make(torch.Generator().manual_seed(number))
                 expected = self._run(self.answer, *copy.deepcopy(arguments))
-            results.append(_Result(case, arguments, expected))
-            results[-1].try_out(functools.partial(self._run, answer), limit)
+            results.append(_Result(case, arguments, expected, functools.partial(self._run, answer), limit))
             if limit.over:
                 break
         return results
@@ -196,7 +195,8 @@ class Question(Exercise):
         for wrong, sentence in self.mistakes:
             if (wrong if callable(wrong) else _is(wrong))(answer):
                 return [f"{sentence}\n{self._explain(answer)}"]
-        return [f"it is not {_write(answer)}. exercise.{self.name}.hint() helps."]
+        form = f" The answer should be {self._form}." if isinstance(answer, str) else ""
+        return [f"it is not {_write(answer)}.{form} exercise.{self.name}.hint() helps."]
 
 
 class Exercises:
@@ -223,16 +223,14 @@ class Exercises:
 
 
 class _Result:
-    """What an answer gave for one input, and in `problem` what is wrong with it, or None."""
+    """What an answer gives for one input, and in `problem` what is wrong with it, or None."""
 
-    def __init__(self, case, arguments, expected):
+    def __init__(self, case, arguments, expected, answer, limit):
         self.case = case
         self.arguments = arguments
         self.expected = expected
-        self.got = self.error = self.problem = None
-
-    def try_out(self, answer, limit):
-        given = copy.deepcopy(self.arguments)
+        self.got = self.error = None
+        given = copy.deepcopy(arguments)
         try:
             with _aside(), limit:
                 self.got = answer(*given)
@@ -242,10 +240,15 @@ class _Result:
             self.error = error
             self.problem = f"this stopped it: {_message(error)}"
         else:
-            lost = getattr(self.expected, "requires_grad", False) and not getattr(self.got, "requires_grad", False)
-            self.got = self.got.detach() if isinstance(self.got, torch.Tensor) else self.got
-            self.problem = _compare(self.got, self.expected) or _changed(self.arguments, given)
-            if lost and not self.problem:
+            lost = getattr(expected, "requires_grad", False) and not getattr(self.got, "requires_grad", False)
+            self.got = _plain(self.got)
+            self.problem = _compare(self.got, expected)
+            if not self.problem and _content(given) != _content(arguments):
+                self.problem = (
+                    "it changed its argument itself, in place, so that whoever called it has lost what was there. Make "
+                    "a new one: x = x - 1 instead of x -= 1, or begin with x = x.clone()."
+                )
+            if not self.problem and lost:
                 self.problem = (
                     "the numbers are right, but the result has lost its gradient, and nothing could be trained with "
                     "it. Leave out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
@@ -255,34 +258,35 @@ class _Result:
             self.problem = f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
 
 
+def _plain(got):
+    """A result without its history; True and False of PyTorch or NumPy as those of Python."""
+    if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and got.ndim == 0:
+        return bool(got)
+    return got.detach() if isinstance(got, torch.Tensor) else got
+
+
 def _compare(got, expected):
     """What is wrong with a result, or None."""
     if got is None:
         return "it returned nothing (None). Does it end with return?"
     if isinstance(expected, bool):
-        if str(getattr(got, "dtype", None)) in ("bool", "torch.bool") and got.ndim == 0:  # of NumPy or of PyTorch
-            got = bool(got)
         if not isinstance(got, bool):
             return f"it returned {_kind(got)} instead of True or False."
         return None if got == expected else f"it returned {got} instead of {expected}."
     if isinstance(got, float) and not expected.dim():
         return (
-            "it returned a plain number, of type float. Return the tensor itself, without .item() or float(): a plain "
-            "number has no gradient, and nothing could be trained with it."
+            "it returned a plain number. Return the tensor, without .item() or float(): only that can be trained with."
         )
     if isinstance(got, tuple) and (right := [i for i, part in enumerate(got, 1) if not _compare(part, expected)]):
-        return f"it returned {len(got)} results. Return number {right[0]} only, which is what was asked for, and right."
+        return f"it returned {len(got)} results at once, and number {right[0]} is the right one: return that alone."
     if not isinstance(got, torch.Tensor):
         return f"it returned {_kind(got)} instead of a tensor."
     if got.shape != expected.shape:
         return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
-    if got.dtype != expected.dtype and expected.dtype == torch.bool:
-        return f"the result is of type {got.dtype}. It should hold True and False: dtype=torch.bool."
     if got.dtype != expected.dtype:
-        return (
-            f"the result is of type {got.dtype} instead of {expected.dtype}. A new tensor gets the type of another, x, "
-            "by dtype=x.dtype."
-        )
+        true = "It should hold True and False: dtype=torch.bool."
+        how = true if expected.dtype == torch.bool else "A new tensor gets the type of another, x, by dtype=x.dtype."
+        return f"the result is of type {got.dtype} instead of {expected.dtype}. {how}"
     if got.isnan().any() and not expected.isnan().any():
         return "there is nan (not a number) in the result."
     close = 1e-9 if got.dtype == torch.float64 else 1e-5
@@ -293,33 +297,21 @@ def _compare(got, expected):
     return "some numbers of the result are wrong."
 
 
-def _changed(before, after):
-    """What to say if the answer has changed an argument in place."""
-    if [_content(argument) for argument in before] == [_content(argument) for argument in after]:
-        return None
-    return (
-        "it changed its argument itself, in place, so that whoever called it has lost what was there. Make a new one: "
-        "x = x - 1 instead of x -= 1, or begin with x = x.clone()."
-    )
-
-
 def _content(argument):
-    """All of an argument that an answer could change, as text, in which nan is equal to nan."""
+    """All that an answer could change in arguments, in a form in which nan is equal to nan."""
     if isinstance(argument, nn.Module):
-        return [_content(parameter) for parameter in argument.parameters()]
+        argument = tuple(argument.parameters())
+    if isinstance(argument, tuple):
+        return [_content(part) for part in argument]
     if isinstance(argument, torch.Tensor):
         return f"{argument.tolist()}, {argument.shape}, {argument.requires_grad}"
     return repr(argument)
 
 
-def _same(wrong, mistaken):
-    """Whether a known mistake goes wrong for the same inputs as the answer, and in the same way."""
-    return [result.case for result in wrong] == [result.case for result in mistaken] and all(
-        map(_equal_results, wrong, mistaken)
-    )
-
-
-def _equal_results(one, other):
+def _same(one, other):
+    """Whether an answer and a known mistake go wrong for the same input, and in the same way."""
+    if one.case != other.case:
+        return False
     if one.error is not None or other.error is not None:
         return _message(one.error) == _message(other.error)
     return other.got is not None and type(one.got) is type(other.got) and _compare(one.got, other.got) is None
@@ -395,13 +387,9 @@ def _left_over(called, answer):
     newest = max((number for number, cell in enumerate(cells) if gives.search(cell)), default=None)
     if newest not in _failed:
         return False
-    code = [
-        f.__code__
-        for f in (answer, *vars(answer if isinstance(answer, type) else object).values())
-        if inspect.isfunction(f)
-    ]
-    with contextlib.suppress(OSError):  # no source
-        return not code or inspect.getsource(code[0]) not in cells[newest]  # the error came after it
+    functions = filter(inspect.isfunction, (answer, *getattr(answer, "__dict__", {}).values()))
+    with contextlib.suppress(StopIteration, OSError):  # no function, no source
+        return inspect.getsource(next(functions).__code__) not in cells[newest]  # else the error came after it
     return True
 
 
@@ -415,11 +403,7 @@ def _is_stub(answer):
         empty = made is None or set(made.__code__.co_names) <= {"super", "__init__"}
         return empty and _is_stub(vars(answer).get("forward"))
     code = getattr(answer, "__code__", None)
-    return code is not None and (code.co_code, code.co_consts) == (_nothing.__code__.co_code, (None,))
-
-
-def _nothing():
-    pass
+    return code is not None and (code.co_code, code.co_consts) == (_NOTHING.co_code, _NOTHING.co_consts)
 
 
 def _kind(value):
@@ -516,6 +500,5 @@ def _is(value):
         return lambda answer: _letters(answer) == _letters(value)
     if isinstance(value, str):
         return lambda answer: answer.strip().lower() == value.lower()
-    if isinstance(value, list):  # of whole numbers
-        return lambda answer: torch.equal(_numbers(answer), _numbers(value))
-    return lambda answer: torch.allclose(_numbers(answer), _numbers(value), rtol=0.005, atol=1e-6)
+    close = 0.0 if isinstance(value, list) else 0.005  # lists are of whole numbers
+    return lambda answer: torch.allclose(_numbers(answer), _numbers(value), rtol=close, atol=1e-6)

@@ -26,6 +26,15 @@ exercise = Exercises(
                 "you may have gone down the column of one instead of along its row. A row is a query: read it as row "
                 "attends to column.",
             ),
+            Mistake(
+                lambda answer: answer.strip().lower() in ("with", "step"),
+                "other cells in the row of one are brighter. Find the row called one, and in it the largest number: "
+                "the name above its column is the answer.",
+            ),
+            Mistake(
+                lambda answer: True,
+                "it is not a token. The answer is one of the six words that stand above the columns, alone.",
+            ),
         ],
         hints=[
             "A row is a query. Find the row called one and stay in it.",

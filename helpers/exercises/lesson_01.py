@@ -68,6 +68,11 @@ exercise = Exercises(
                 ).to(torch.promote_types(q.dtype, k.dtype) if q.is_floating_point() else torch.float32),
                 "these are cosines: you have divided by the norms. A score is the dot product itself.",
             ),
+            Mistake(
+                lambda q, k: q @ k.transpose(0, 1),
+                "transpose(0, 1) exchanges the first two dimensions, which are the last two of a table, but not of a "
+                "batch: transpose(-2, -1).",
+            ),
             Mistake(lambda q, k: q * k, "the sign * multiplies entry by entry. You need a product of matrices, @."),
             Mistake(
                 lambda q, k: q @ q.transpose(-2, -1),
@@ -97,6 +102,18 @@ exercise = Exercises(
         cases={name: make for name, make in _PAIRS.items() if "batch" not in name and "whole" not in name},
         right="Each score is divided by the norm of its query and by the norm of its key, so only the angle is left.",
         mistakes=[
+            Mistake(
+                lambda q, k: q @ k.T / q.norm(dim=-1, keepdim=True) * k.norm(dim=-1),
+                "a / b * c multiplies by c: put the product of the norms into brackets.",
+            ),
+            Mistake(
+                lambda q, k: q @ k.T / q.norm(dim=-1) / k.norm(dim=-1),
+                "both norms are rows, (T,) and (S,). That of the queries must be a column: keepdim=True.",
+            ),
+            Mistake(
+                lambda q, k: torch.nn.functional.cosine_similarity(q, k),
+                "cosine_similarity compares row i with row i only. Each query must meet each key.",
+            ),
             Mistake(lambda q, k: q @ k.T, "these are the scores themselves: the lengths are still in them."),
             Mistake(
                 lambda q, k: q @ k.T / k.norm(dim=-1),

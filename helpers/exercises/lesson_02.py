@@ -33,6 +33,33 @@ def is_distribution(weights):
     return bool((weights >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-4))
 
 
+_COLUMN = "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, dim=-1."
+_TABLE = "all weights together sum to 1. Each query divides its own attention: sum along the key axis only."
+_ROW = (
+    "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum of another "
+    "query: keepdim=True."
+)
+_LARGEST = [
+    lambda s: 0.0,
+    lambda s: s.amax(dim=-1, keepdim=True),
+    lambda s: s.max(),
+]  # subtracted: nothing, a row's, all's
+
+
+def _by_hand(largest, total):
+    """Softmax by hand, from what is subtracted and how the exponentials are added up."""
+
+    def softmax(scores):
+        exponentials = (scores - largest(scores)).exp()
+        return exponentials / total(exponentials)
+
+    return softmax
+
+
+def _over(dim):
+    return lambda w: bool((w >= 0).all() and torch.allclose(w.sum(dim=dim), torch.ones_like(w.sum(dim=dim)), atol=1e-4))
+
+
 def _hot(make, temperature):
     return lambda g: (*make(g), temperature)
 
@@ -56,21 +83,39 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda s: torch.softmax(s, dim=0),
-                "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, dim=-1.",
+                _COLUMN,
+            ),
+            Mistake(lambda s: torch.softmax(s.flatten(), dim=0).reshape(s.shape), _TABLE),
+            *[Mistake(_by_hand(largest, lambda e: e.sum()), _TABLE) for largest in _LARGEST],
+            *[Mistake(_by_hand(largest, lambda e: e.sum(dim=0)), _COLUMN) for largest in _LARGEST],
+            *[Mistake(_by_hand(largest, lambda e: e.sum(dim=-1)), _ROW) for largest in _LARGEST],
+            Mistake(
+                _by_hand(lambda s: s.amax(dim=-1), lambda e: e.sum(dim=-1, keepdim=True)),
+                "the maximum has lost its dimension, so PyTorch reads it as a row, and from each number the maximum of "
+                "another query is subtracted: keepdim=True.",
+            ),
+            Mistake(_by_hand(lambda s: s.amax(dim=0), lambda e: e.sum(dim=0)), _COLUMN),
+            Mistake(
+                lambda s: torch.softmax(s, dim=1),
+                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
             ),
             Mistake(
-                lambda s: torch.softmax(s.flatten(), dim=0).reshape(s.shape),
-                "all weights together sum to 1. Each query divides its own attention: sum along the key axis only.",
+                _by_hand(lambda s: s.amax(dim=1, keepdim=True), lambda e: e.sum(dim=1, keepdim=True)),
+                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
             ),
             Mistake(
-                lambda s: (s - s.max()).exp() / (s - s.max()).exp().sum(dim=-1, keepdim=True),
+                _by_hand(lambda s: s.amax(dim=0), lambda e: e.sum(dim=-1, keepdim=True)),
+                "you subtract the largest of each column. What is subtracted must be the same all along a row: the "
+                "largest of the row, amax(dim=-1, keepdim=True).",
+            ),
+            Mistake(
+                lambda s: _by_hand(lambda t: t.max(dim=-1, keepdim=True), lambda e: e)(s),
+                "max with a dim gives two things, the numbers and their places. Take amax, or .values.",
+            ),
+            Mistake(
+                _by_hand(lambda s: s.max(), lambda e: e.sum(dim=-1, keepdim=True)),
                 "you subtract one maximum for the whole table. In a row of much smaller scores all exponentials are "
                 "then 0. Each row needs its own maximum: amax(dim=-1, keepdim=True).",
-            ),
-            Mistake(
-                lambda s: (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum(dim=-1),
-                "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum "
-                "of another query: keepdim=True.",
             ),
             Mistake(
                 lambda s: s / s.sum(dim=-1, keepdim=True),
@@ -107,6 +152,18 @@ exercise = Exercises(
             Mistake(
                 lambda s, t: torch.softmax(s * t, dim=-1),
                 "you multiply by the temperature. Then hot makes the weights decided: it must divide.",
+            ),
+            Mistake(
+                lambda s, t: torch.softmax(s, dim=-1) * t,
+                "you multiply after softmax. The rows no longer sum to 1: the scores are what is divided.",
+            ),
+            Mistake(
+                lambda s, t: torch.softmax(s / t, dim=1),
+                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+            ),
+            Mistake(
+                lambda s, t: _by_hand(_LARGEST[0], lambda e: e.sum(dim=-1, keepdim=True))(s),
+                "the temperature cancels in the fraction, and has no effect. It must divide the scores, before exp.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s, dim=-1) / t,
@@ -166,15 +223,29 @@ exercise = Exercises(
                 "sums compared with == fail by rounding: use torch.allclose.",
             ),
             Mistake(
-                lambda w: bool(
-                    torch.allclose(w.sum(dim=0), torch.ones_like(w.sum(dim=0)), atol=1e-4) and (w >= 0).all()
-                ),
+                lambda w: bool((w.sum(dim=-1) == 1).all()),
+                "sums compared with == fail by rounding: use torch.allclose. And no weight may be negative.",
+            ),
+            Mistake(
+                lambda w: w.sum(dim=-1) == 1,
+                "that is an answer for each query, and == fails by rounding. Use torch.allclose, which gives one "
+                "answer for all.",
+            ),
+            Mistake(
+                lambda w: bool((w >= 0).all() and (w.sum(dim=-1) - 1 < 1e-4).all()),
+                "a sum far below 1 passes: its distance from 1 is what must be small, .abs().",
+            ),
+            Mistake(
+                lambda w: is_distribution(w) and bool((w < 1).all()),
+                "a weight may be 1 exactly: all the attention of a query on one key.",
+            ),
+            Mistake(lambda w: bool((w >= 0).all()), "the sums are not looked at. Each row must sum to 1."),
+            Mistake(
+                _over(0),
                 "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.",
             ),
             Mistake(
-                lambda w: bool(
-                    (w >= 0).all() and torch.allclose(w.sum(dim=1), torch.ones_like(w.sum(dim=1)), atol=1e-4)
-                ),
+                _over(1),
                 "the key axis is dim=1 for a table, but not for a batch, where dim=1 is the query axis: dim=-1.",
             ),
             Mistake(

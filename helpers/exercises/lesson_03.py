@@ -64,6 +64,14 @@ exercise = Exercises(
                 " that it gives.",
             ),
             Mistake(lambda w, v: w * v, "the sign * multiplies entry by entry. You need a sum over the keys: @."),
+            Mistake(
+                lambda w, v: torch.softmax(w, dim=-1) @ v,
+                "softmax has run twice. These are weights already, not scores.",
+            ),
+            Mistake(
+                lambda w, v: w @ v / w.shape[-1],
+                "the sum is divided by the number of keys. A weighted sum is a mean already: the weights sum to 1.",
+            ),
             Mistake(lambda w, v: v @ w, "the order is reversed: weights on the left, values on the right."),
             Mistake(
                 lambda w, v: v.mean(dim=-2, keepdim=True).expand(*w.shape[:-1], v.shape[-1]),
@@ -122,6 +130,26 @@ exercise = Exercises(
                 "you have switched off the token as a query, a row: with minus infinity all over, its row is nan. A "
                 "key is a column.",
             ),
+            Mistake(
+                lambda x, off: (lambda z: torch.softmax(z @ z.T, dim=-1) @ z)(x.index_fill(0, torch.tensor([off]), 0)),
+                "an input of zeros has the score 0 with all, and exp(0) is 1: the token still gets a share, and its "
+                "own query is lost. Its weight must be 0.",
+            ),
+            Mistake(
+                _off(
+                    lambda s, off: torch.softmax(
+                        s.index_fill(-1, torch.tensor([off]), -torch.inf).index_fill(
+                            -2, torch.tensor([off]), -torch.inf
+                        ),
+                        dim=-1,
+                    )
+                ),
+                "you have switched off the row of the token, too: it no longer asks, and its own result is nan.",
+            ),
+            Mistake(
+                lambda x, off: torch.softmax((x @ x.T).index_fill(-1, torch.tensor([off]), -torch.inf), dim=-1),
+                "these are the weights. The result is weights @ inputs.",
+            ),
             Mistake(_off(lambda s, off: torch.softmax(s, dim=-1)), "nothing is switched off."),
             Mistake(
                 _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
@@ -160,6 +188,19 @@ exercise = Exercises(
             Mistake(
                 lambda w: -(w * w.log()).sum(dim=-1),
                 "0 times the logarithm of 0 is nan in a computer. A weight of 0 must count as 0.",
+            ),
+            Mistake(
+                lambda w: (w * w.log()).sum(dim=-1),
+                "the minus sign is missing. And 0 times the logarithm of 0 is nan: a weight of 0 must count as 0.",
+            ),
+            Mistake(
+                lambda w: -(w * w.log2()).sum(dim=-1),
+                "these are bits, with the logarithm to base 2. Here it is the natural one; and a weight of 0, which "
+                "gives nan, must count as 0.",
+            ),
+            Mistake(
+                lambda w: torch.special.entr(w).sum(dim=1),
+                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
             ),
             Mistake(lambda w: -torch.special.entr(w).sum(dim=-1), "the minus sign is missing."),
             Mistake(

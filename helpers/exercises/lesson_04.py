@@ -38,8 +38,13 @@ def _matrices(T, d_in, d_k, d_v, *batch):
     return make
 
 
-def _attend(scale=None, dim=-1, mix=None, swap=False, transpose=False):
-    """Attention with a single thing changed."""
+def _turned(keys):
+    """keys.T: all dimensions turned around."""
+    return keys.permute(*reversed(range(keys.dim())))
+
+
+def _attend(scale=None, dim=-1, mix=None, swap=False, transpose=False, turn=lambda keys: keys.transpose(-2, -1)):
+    """Attention with a thing or two changed."""
 
     def attend(x, W_query, W_key, W_value):
         if transpose:
@@ -48,7 +53,7 @@ def _attend(scale=None, dim=-1, mix=None, swap=False, transpose=False):
         if swap:
             queries, keys = keys, queries
         by = keys.shape[-1] ** 0.5 if scale is None else scale(x, keys)
-        weights = torch.softmax(queries @ keys.transpose(-2, -1) / by, dim=dim)
+        weights = torch.softmax(queries @ turn(keys) / by, dim=dim)
         return weights @ (values if mix is None else mix(x, keys, values))
 
     return attend
@@ -142,11 +147,56 @@ exercise = Exercises(
                 "@ W.",
             ),
             Mistake(
-                lambda x, Q, K, V: (
-                    torch.softmax((x @ Q) @ (x @ K).permute(*reversed(range(x.dim()))) / K.shape[-1] ** 0.5, dim=-1)
-                    @ (x @ V)
-                ),
+                _attend(turn=_turned),
                 ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 1.0, turn=_turned),
+                "the scale is missing: divide the scores by the square root of d_k. And .T turns a batch around "
+                "altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 2**0.5),
+                "the scale is always the square root of 2, which fits only keys of two numbers. It must follow the "
+                "keys: keys.shape[-1].",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 2**0.5, turn=_turned),
+                "the scale is always the square root of 2, which fits only keys of two numbers: take keys.shape[-1]. "
+                "And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: keys.shape[-1] ** -0.5),
+                "you multiply by the square root of d_k. The scores are divided by it.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: len(keys) ** 0.5),
+                "len(keys), or keys.shape[0], is the number of tokens, or of sentences in a batch. The size of a key "
+                "is keys.shape[-1].",
+            ),
+            Mistake(
+                _attend(dim=1),
+                "dim=1 is the key axis of a table, but the query axis of a batch. dim=-1 is always the key axis.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 1.0, dim=0),
+                "the scale is missing, and softmax runs over dim=0, the queries. Along the key axis it is dim=-1.",
+            ),
+            Mistake(
+                lambda x, Q, K, V: my_attention(x, Q, V, K),
+                "keys and values have changed places: queries are compared with keys, and values are mixed.",
+            ),
+            Mistake(
+                _attend(lambda x, keys: 1.0, mix=lambda x, keys, values: values / keys.shape[-1] ** 0.5),
+                "you divide after softmax, and the weights no longer sum to 1. The scores are what is divided.",
+            ),
+            Mistake(
+                lambda x, *matrices: _attend(mix=lambda x, keys, values: torch.eye(x.shape[-2]).to(x))(x, *matrices),
+                "these are the weights. The context vectors are weights @ values.",
+            ),
+            Mistake(
+                lambda x, Q, K, V: x @ Q @ (x @ K).transpose(-2, -1) / K.shape[-1] ** 0.5 @ (x @ V),
+                "softmax is missing: the scores are no weights yet.",
             ),
         ],
         hints=[
@@ -181,6 +231,18 @@ exercise = Exercises(
                 lambda s: any(int(pair[0]) != 5 for pair in s),
                 "rows are tokens: every one of the three has T = 5 rows.",
             ),
+            Mistake(
+                lambda s: list(map(int, s[0])) != [5, 3],
+                "queries are x @ W_query, (T, d_in) times (d_in, d_k): a row per token, and d_k numbers in it.",
+            ),
+            Mistake(
+                lambda s: list(map(int, s[1])) != [5, 5],
+                "a row of weights says how one token divides its attention among all T tokens: (T, T).",
+            ),
+            Mistake(
+                lambda s: True,
+                "a context vector is weights @ values, (T, T) times (T, d_v): a row per token, and d_v numbers in it.",
+            ),
         ],
         hints=[
             "x @ W_query: (T, d_in) times (d_in, d_k).",
@@ -205,6 +267,22 @@ exercise = Exercises(
             Mistake(
                 lambda W, loss, r: 2 * W - my_step(W, loss, r),
                 "you go with the gradient, and the loss grows. A step goes against it: minus.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, r) - W,
+                "that is how far W moves. The new matrix is W and this step together.",
+            ),
+            Mistake(
+                lambda W, loss, r: W - my_step(W, loss, r),
+                "that is rate times the gradient. The new matrix is W minus it.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, 1 / r),
+                "you divide by the rate. The step is rate times the gradient: a smaller rate, a smaller step.",
+            ),
+            Mistake(
+                lambda W, loss, r: my_step(W, loss, 2 * r),
+                "the step is twice as long as it should be. Is backward called twice? Gradients add up.",
             ),
             Mistake(
                 lambda W, loss, r: my_step(W, loss, 1.0), "the rate is missing: the step is rate times the gradient."
@@ -259,6 +337,29 @@ exercise = Exercises(
             Mistake(
                 lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
                 "results are compared with ==. Two ways to add up differ in the last digit: use torch.allclose.",
+            ),
+            Mistake(
+                lambda x, W, y: W.shape[1] == x.shape[-1] and torch.equal(x @ W.T, y),
+                "results are compared with ==. Two ways to add up differ in the last digit: use torch.allclose.",
+            ),
+            *[
+                Mistake(
+                    wrong,
+                    "not every W lets both products be computed: look at the shapes first. And torch.equal compares "
+                    "with ==, which fails by rounding: use torch.allclose.",
+                )
+                for wrong in (lambda x, W, y: torch.equal(x @ W.T, y), lambda x, W, y: not torch.equal(x @ W, y))
+            ],
+            *[
+                Mistake(wrong, "not every W lets both products be computed: look at the shapes first.")
+                for wrong in (
+                    lambda x, W, y: torch.allclose(x @ W.T, y, atol=1e-4),
+                    lambda x, W, y: not torch.allclose(x @ W, y, atol=1e-4),
+                )
+            ],
+            Mistake(
+                lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.allclose(x[0] @ W, y[0], atol=1e-4),
+                "only the first token is compared. If it is all zeros, it fits both: compare all tokens.",
             ),
             Mistake(lambda x, W, y: True, "you say yes to everything. Compare x @ W with y."),
             Mistake(

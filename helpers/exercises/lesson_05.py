@@ -22,6 +22,11 @@ def _scaled(by):
     return lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / by(q, k), dim=-1)
 
 
+def _turned(keys):
+    """keys.T: all dimensions turned around."""
+    return keys.permute(*reversed(range(keys.dim())))
+
+
 def _row(*scores):
     return lambda g: (torch.softmax(torch.tensor(scores), dim=-1),)
 
@@ -45,6 +50,33 @@ exercise = Exercises(
         },
         right="The scale comes from the keys themselves, whatever their size.",
         mistakes=[
+            Mistake(
+                lambda q, k: torch.softmax(q @ _turned(k) / k.shape[-1] ** 0.5, dim=-1),
+                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ _turned(k), dim=-1),
+                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
+                "two dimensions only.",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ _turned(k) / 2**0.5, dim=-1),
+                "the scale is always the square root of 2, the size of lesson 04: take keys.shape[-1]. And .T turns a "
+                "batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+            ),
+            Mistake(
+                _scaled(lambda q, k: k.shape[1] ** 0.5),
+                "keys.shape[1] is the size of a key in a table, but the number of keys in a batch. keys.shape[-1] "
+                "is always the size.",
+            ),
+            Mistake(
+                lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=1),
+                "dim=1 is the key axis of a table, but the query axis of a batch. dim=-1 is always the key axis.",
+            ),
+            Mistake(
+                lambda q, k: q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5,
+                "these are the scaled scores. Softmax makes weights of them.",
+            ),
             Mistake(_scaled(lambda q, k: 1.0), "the scale is missing."),
             Mistake(
                 _scaled(lambda q, k: k.shape[-1]),
@@ -132,6 +164,14 @@ exercise = Exercises(
                 lambda w: w * (torch.eye(len(w), dtype=w.dtype) - w),
                 "in row j the formula has w_j in front of the bracket, a column of weights. You multiply by a row of "
                 "them, which puts w_n there.",
+            ),
+            Mistake(
+                lambda w: w[:, None] * (1 - w[None, :]),
+                "the delta of the formula is 1 only on the diagonal, where j = n, and else 0.",
+            ),
+            Mistake(
+                lambda w: w[:, None] * w[None, :],
+                "that is the product w_j w_n, which the formula subtracts: from w_j on the diagonal, else from 0.",
             ),
             Mistake(lambda w: w[:, None] * w[None, :] - torch.diag(w), "all signs are turned around."),
             Mistake(

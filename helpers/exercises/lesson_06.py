@@ -78,6 +78,21 @@ def _variant(**changed):
     return type("Variant", (_Variant,), changed)
 
 
+def _turned(keys):
+    """keys.T: all dimensions turned around."""
+    return keys.permute(*reversed(range(keys.dim())))
+
+
+def _weights_of(module, x):
+    queries, keys = module.W_query(x), module.W_key(x)
+    return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)
+
+
+def _divided_after(module, x):
+    queries, keys, values = module.W_query(x), module.W_key(x), module.W_value(x)
+    return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1) / keys.shape[-1] ** 0.5 @ values
+
+
 class _FreshLayers(MySelfAttention):
     def forward(self, x):
         d_out, d_in = self.W_query.weight.shape
@@ -153,6 +168,28 @@ exercise = Exercises(
                 _FreshLayers,
                 "forward makes new layers with new random weights at each call. Make them once, in __init__.",
             ),
+            Mistake(
+                _variant(root=0.0, scores=lambda self, q, k: q @ _turned(k)),
+                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
+                "two dimensions only.",
+            ),
+            Mistake(
+                _variant(size=lambda self, x, keys: 2),
+                "the scale is always the square root of 2. It must follow the keys: keys.shape[-1].",
+            ),
+            Mistake(
+                _variant(size=lambda self, x, keys: len(keys)),
+                "len(keys), or keys.shape[0], is the number of tokens, or of sentences in a batch. Take "
+                "keys.shape[-1].",
+            ),
+            Mistake(
+                type("Weights", (_Variant,), {"forward": lambda self, x: _weights_of(self, x)}),
+                "these are the weights. The context vectors are weights @ values.",
+            ),
+            Mistake(
+                type("Divided", (_Variant,), {"forward": lambda self, x: _divided_after(self, x)}),
+                "you divide after softmax, and the weights no longer sum to 1. The scores are what is divided.",
+            ),
             Mistake(_variant(root=0.0), "the scale is missing."),
             Mistake(_variant(root=1.0), "the scores are divided by d_k itself. It is its square root."),
             Mistake(
@@ -176,7 +213,7 @@ exercise = Exercises(
                 "queries and keys have changed places: in row i the scores of query i belong.",
             ),
             Mistake(
-                _variant(scores=lambda self, q, k: q @ k.permute(*reversed(range(k.dim())))),
+                _variant(scores=lambda self, q, k: q @ _turned(k)),
                 ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
             ),
         ],

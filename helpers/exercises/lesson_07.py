@@ -85,6 +85,18 @@ exercise = Exercises(
                 "the exponent is twice as large as it should be: 2i is the number of the even column itself.",
             ),
             Mistake(
+                _table(lambda p, even, d: p / 1000 ** (even / d)),
+                "it is 10000 to the power of 2i / d_model; yours is 1000.",
+            ),
+            Mistake(
+                _table(lambda p, even, d: p / 10000 ** (even // d)),
+                "// divides without a rest: the exponent is then always 0. It is a fraction, even / d_model.",
+            ),
+            Mistake(
+                _table(lambda p, even, d: p / 10000**even / d),
+                "a power comes before a division: put even / d_model into brackets.",
+            ),
+            Mistake(
                 _table(lambda p, even, d: (p + 1) / 10000 ** (even / d)),
                 "places are counted from 0. Yours begin with 1.",
             ),
@@ -119,6 +131,14 @@ exercise = Exercises(
             Mistake(
                 lambda answer: _pairs(answer)[1] == [12, 32],
                 "appended, only the rows get longer: there are still 6 tokens.",
+            ),
+            Mistake(
+                lambda answer: _pairs(answer)[0] != [6, 16],
+                "a sum has the shape of its parts, and both are (6, 16).",
+            ),
+            Mistake(
+                lambda answer: _pairs(answer)[1] == [32, 6],
+                "rows come first: 6 tokens are 6 rows, also when their vectors get longer.",
             ),
             Mistake(
                 lambda answer: _pairs(answer)[1] == [6, 22],

@@ -98,6 +98,31 @@ exercise = Exercises(
                 lambda x, t: my_loss(torch.softmax(x, dim=-1), t),
                 "softmax runs twice: what it gives are no logits any more.",
             ),
+            Mistake(
+                lambda x, t: -_probabilities(x, t).mean(),
+                "the logarithm is missing: the loss is minus the logarithm of the probability of the right letter.",
+            ),
+            Mistake(
+                lambda x, t: 1 - _probabilities(x, t).mean(),
+                "it is 1 minus the probability of the right letter. The loss is minus its logarithm.",
+            ),
+            *[
+                Mistake(
+                    wrong, "the loss uses the natural logarithm, and torch.log_softmax, since a probability may be 0."
+                )
+                for wrong in (
+                    lambda x, t: -_probabilities(x, t).log2().mean(),
+                    lambda x, t: -_probabilities(x, t).log10().mean(),
+                )
+            ],
+            Mistake(
+                lambda x, t: my_loss(x, t) / x.shape[-1],
+                "the sum is divided by the number of all entries, N times V. It is a mean over the N rows.",
+            ),
+            Mistake(
+                lambda x, t: -_chosen(torch.log_softmax(x, dim=-1), t),
+                "that is a loss for each row. Take their mean, which is one number.",
+            ),
         ],
         hints=[
             "Softmax turns each row of logits into probabilities; the loss looks at that of the right letter only.",

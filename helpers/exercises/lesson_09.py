@@ -241,6 +241,16 @@ exercise = Exercises(
                 "masked_fill hides where its mask is True, so it needs what is to be hidden: ~keep.",
             ),
             Mistake(_masked(lambda ones: ones), "nothing is hidden."),
+            Mistake(
+                lambda s: torch.softmax(s, dim=-1).masked_fill(
+                    ~torch.ones(*s.shape[-2:], dtype=torch.bool).tril(), -torch.inf
+                ),
+                "minus infinity is a score, not a weight: mask before softmax, which makes 0 of it.",
+            ),
+            Mistake(
+                lambda s: s.masked_fill(~torch.ones(*s.shape[-2:], dtype=torch.bool).tril(), -torch.inf),
+                "these are the masked scores. Softmax makes weights of them.",
+            ),
             Mistake(_masked(torch.triu), "the triangle is upside down: each token sees only itself and the future."),
             Mistake(_masked(lambda ones: ones.tril(1)), "one column too many: each token sees the next one."),
             Mistake(
@@ -337,6 +347,13 @@ exercise = Exercises(
                 "nan gets through a weight of 0, since 0 times nan is nan. Change a token by a number.",
             ),
             Mistake(_leaks(value=0.0), "0 is no change where a token is 0 already. Add something to it."),
+            Mistake(
+                lambda attend, x: False, "you say no to everything. Change a token, and compare what comes before it."
+            ),
+            Mistake(
+                _leaks(rows=lambda j: slice(j + 1, None)),
+                "it looks at the tokens after the changed one, which may move. Those before it may not: [:j].",
+            ),
             Mistake(_by_columns, "it changes a column. A token is a row: changed[j]."),
             Mistake(lambda attend, x: not my_leaks(attend, x), "the other way round: True means that it leaks."),
         ],

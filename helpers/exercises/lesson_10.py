@@ -57,6 +57,14 @@ exercise = Exercises(
                 "the columns are dealt to the heads like cards. A head owns neighbouring ones: (num_heads, d_head), "
                 "in this order.",
             ),
+            *[
+                Mistake(
+                    lambda x, n, pair=pair: x.reshape(*x.shape[:-1], n, x.shape[-1] // n).transpose(*pair),
+                    "the dimensions are counted from the front, which fits only one number of them. From the end it is "
+                    "always transpose(-3, -2).",
+                )
+                for pair in ((0, 1), (1, 2))
+            ],
             Mistake(lambda x, n: my_split(x, n).flip(-3), "the heads come in reversed order."),
         ],
         hints=[

@@ -93,7 +93,8 @@ exercise = Exercises(
             ),
         ],
         hints=[
-            "256 / 32 is 8: so many patches stand side by side, and as many one under the other.",
+            "256 / 32 is 8: so many patches stand side by side, and as many one under the other. The table of weights "
+            "has a row and a column for each token.",
             "Patches of 8 x 8 pixels: 32 along each side. How many tokens is that, and how many pairs of tokens?",
         ],
     ),
