@@ -16,6 +16,7 @@ from .result import error_line, html_of, joined, result_of
 from .sliders import close, range_of, sliders_for
 
 _VIEW = "application/vnd.jupyter.widget-view+json"
+_MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
 _SCRIPT = (Path(__file__).parent / "names.js").read_text(encoding="utf-8")
 # The line that stands where the sliders would be. It goes where they live; where they are dead, since the notebook was
 # saved with them and their kernel is gone, it takes the place of JupyterLab's "model not found".
@@ -68,6 +69,7 @@ class Explorer:
         self._box = ipywidgets.VBox([*self._moving, self._page, self._rest])
         self._box.add_class("explore-live")
         self._own = [*own, self._page, self._rest, self._box]
+        self._calling = False
 
     def show(self):
         """Display the sliders, and beneath them the result."""
@@ -86,13 +88,21 @@ class Explorer:
 
     def _update(self, change=None):
         # At once, before the browser's message is answered: until then it holds back what comes and merges it.
-        values = self._values()
-        outputs, error = result_of(self.function, values)
+        if self._calling:  # the function has moved a slider itself, and is called again below
+            return []
+        self._calling = True
+        try:
+            for _ in range(_MOST_ROUNDS):
+                values = self._values()
+                outputs, error = result_of(self.function, values)
+                if values == self._values():
+                    break
+        finally:
+            self._calling = False
         if error is not None:
             moved = {name: value for name, value in values.items() if self.controls[name] in self._moving}
             outputs.append(error_line(error, moved))
-        if values == self._values():  # or the function has moved a slider, and what that gave is shown already
-            self._put(outputs)
+        self._put(outputs)
         return outputs
 
     def _values(self):

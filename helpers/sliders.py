@@ -114,7 +114,7 @@ def _settle(name, control, slider, start):
             control.value = control.min + round((control.value - control.min) / control.step) * control.step
         decimals = max(map(_decimals, (control.min, control.step, control.value)))
         control.readout_format = f".{min(max(decimals, 1), 10)}f"
-    if start is not None and isinstance(slider, (tuple, list)) and control.value != start:
+    if start is not None and not isinstance(slider, (bool, int, float, str)) and control.value != start:
         raise ValueError(
             f"slider {name} can't start at {reprlib.repr(start)}, the function's default: "
             f"it offers {reprlib.repr(slider)}"
