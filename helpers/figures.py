@@ -12,7 +12,6 @@ from matplotlib.image import imsave
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib_inline.config import InlineBackend
 
-
 _grounds = weakref.WeakKeyDictionary()  # for each figure with animated artists: all the rest of it, as pixels
 
 
@@ -28,7 +27,7 @@ def png(figure):
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
     moving = sorted(figure.findobj(lambda artist: artist.get_animated()), key=lambda artist: artist.zorder)
-    if figure.stale or figure not in _grounds:  # animated artists that have moved leave it fresh
+    if not moving or figure.stale or figure not in _grounds:  # animated artists that have moved leave it fresh
         canvas.draw()
         if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
             figure.set_layout_engine("none")  # to work out a layout takes longer than to draw

@@ -24,9 +24,13 @@ def table(step=2):
 film(table, step=(0, 5))
 """
 FIGURE = """
-def bars(figure, height=1):
+from matplotlib.figure import Figure
+
+def bars(height=1):
+    figure = Figure()
     figure.subplots().bar(["a"], [height])
     figure.axes[0].set(ylim=(0, 4))
+    return figure
 
 film(bars, height=[1, 2, 3])
 """

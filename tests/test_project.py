@@ -69,7 +69,12 @@ def test_a_tester_has_what_a_learner_has_and_a_learner_none_of_the_rest():
     assert {"playwright", "hypothesis", "ruff", "notebook"} <= testers
 
 
-IMPORTED_AS = {"ipython": "IPython", "pillow": "PIL", "axe-playwright-python": "axe_playwright_python"}
+IMPORTED_AS = {
+    "ipython": "IPython",
+    "pillow": "PIL",
+    "matplotlib-inline": "matplotlib_inline",
+    "axe-playwright-python": "axe_playwright_python",
+}
 COMES_WITH = {
     "tornado": "jupyter_client",
     "traitlets": "ipywidgets",

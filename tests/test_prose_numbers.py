@@ -53,6 +53,7 @@ CALCULATED = {
 # Numbers that repeat nothing: bounds in a question, and the like.
 GIVEN = {
     ("02_softmax", "exercise-detector"): ["0.01"],  # an error that the answer must find
+    ("01_dot_product_scores", "explore-text"): ["0.5"],  # a place of the slider
     ("02_softmax", "explore-text"): ["0.9"],  # a bound to look for with the slider
     ("03_context_vectors", "exercise-hull"): ["0.9"],  # a number out of reach
     ("03_context_vectors", "entropy-read"): ["100"],  # the most that there is

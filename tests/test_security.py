@@ -15,7 +15,8 @@ from test_film import frames
 
 from helpers import explore, film, heatmap
 from helpers.exercises.checking import Exercises, Question, Task
-from helpers.sliders import Explorer
+from helpers.explore import Explorer
+from helpers.result import error_line, html_of, joined, result_of
 
 TEXTS = [
     "<script>window.hacked = 1; alert(1)</script>",
@@ -29,7 +30,8 @@ TEXTS = [
     "`code` # head",
 ]
 every_text = pytest.mark.parametrize("text", TEXTS)
-OUR_TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "div", "em", "pre", "span", "img", "script"}
+OUR_TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "div", "em", "pre", "span", "img"}
+OUR_TAGS |= {"style", "script"}
 
 
 class Shown(html.parser.HTMLParser):
@@ -56,7 +58,7 @@ class Shown(html.parser.HTMLParser):
 def bundles(monkeypatch):
     """What explore and film display: dictionaries from MIME type to data."""
     displayed = []
-    for module in ("helpers.sliders", "helpers.film"):
+    for module in ("helpers.explore", "helpers.film"):
         monkeypatch.setattr(sys.modules[module], "display", lambda data, **_: displayed.append(data))
     return displayed
 
@@ -88,10 +90,11 @@ def test_a_heatmap_shows_it_in_cells_caption_and_hints(text):
 @every_text
 def test_explore_shows_it_in_a_table_a_text_and_an_error(text):
     for function in (table, fail, lambda text: [print(text), table(text)][1]):
-        data, _ = Explorer(function, {"text": [text, "b"]}).result()
+        outputs, error = result_of(function, {"text": text})
+        data, _ = joined(outputs if error is None else [*outputs, error_line(error, {"text": text})])
         assert text in Shown(data["text/html"]).text
         assert text in data["text/plain"]
-    assert Explorer(lambda text: text, {"text": [text]}).result()[0] == {"text/plain": text}
+    assert result_of(lambda text: text, {"text": text}) == ([({"text/plain": text}, {})], None)
 
 
 @every_text
@@ -118,8 +121,8 @@ def test_film_shows_it_in_every_frame_and_ends_its_script_once(bundles, text):
 
 @every_text
 def test_a_figure_shows_it_in_its_description(text):
-    data, _ = Explorer(draw, {"text": [text]}).result()
-    (description,) = [value for name, value in Shown(data["text/html"]).attributes if name == "alt"]
+    data, _ = joined(result_of(draw, {"text": text})[0])
+    (description,) = [value for name, value in Shown(html_of(data)).attributes if name == "alt"]
     assert text in description
 
 

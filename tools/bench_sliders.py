@@ -4,8 +4,8 @@
     python tools/bench_sliders.py 03 05          # these
 
 Each lesson runs in a page of a real JupyterLab up to the cell with its sliders. Beneath that cell stands the same
-function under `interact`: once with what it returns, and for a heatmap once as a picture with the same numbers, drawn by
-matplotlib and shown by `plt.show()`. Needs Chromium. Prints a table for the README.
+function under `interact`: once with what it returns, and for a heatmap once as a picture with the same numbers, drawn
+by matplotlib and shown by `plt.show()`. Needs Chromium. Prints a table for the README.
 """
 
 import ast

@@ -156,16 +156,15 @@ class Explore:
 
     def __init__(self, page, cell):
         self.page, self.cell = page, cell
-        self.result = cell.locator(".jp-OutputArea-child").last
 
     def controls(self):
         return self.cell.locator(".widget-vbox .noUi-handle, .widget-vbox select, .widget-vbox input").all()
 
     def shown(self):
         """What the reader sees: the table and text, or the picture's data."""
-        return self.result.evaluate(
-            "node => { const picture = node.querySelector('img');"
-            " return picture ? picture.src : node.querySelector('.jp-OutputArea-output').innerHTML }"
+        return self.cell.evaluate(
+            "cell => { const result = cell.querySelector('.explore-live > .widget-html');"
+            " const picture = result.querySelector('img'); return picture ? picture.src : result.innerHTML }"
         )
 
     def press(self, control, key, before=None):
@@ -202,7 +201,7 @@ class Explore:
             const frames = window.frames_ = [];
             const look = () => {
                 const area = cell.querySelector('.jp-OutputArea');
-                const result = [...area.querySelectorAll(':scope > .jp-OutputArea-child')].at(-1);
+                const result = area.querySelector('.explore-live > .widget-html');
                 const picture = result?.querySelector('img');
                 const full = picture ? picture.complete && picture.naturalWidth > 0 : !!result?.textContent.trim();
                 frames.push([area.offsetHeight, full]);
