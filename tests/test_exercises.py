@@ -244,10 +244,10 @@ def test_the_limit_is_for_all_inputs_together(verdict, monkeypatch):
     assert len(taken) == 2
 
 
-def test_an_answer_that_ends_with_the_limit_is_interrupted_alone():
+def test_an_answer_that_ends_with_the_limit_is_interrupted_alone(monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.002)
     for wait in range(60):
         limit = checking._Limit()
-        limit._left = 0.002
         with contextlib.suppress(KeyboardInterrupt), limit:
             end = time.monotonic() + 0.001 + wait * 4e-5
             while time.monotonic() < end:
