@@ -243,16 +243,20 @@ def test_the_limit_is_for_all_inputs_together(verdict, monkeypatch):
     assert len(taken) == 2
 
 
-def test_an_answer_that_ends_with_the_limit_is_interrupted_alone():
+def test_an_answer_that_ends_with_the_limit_is_interrupted_alone(monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.002)
     for wait in range(60):
         limit = checking._Limit()
-        limit._left = 0.002
         with contextlib.suppress(KeyboardInterrupt), limit:
             end = time.monotonic() + 0.001 + wait * 4e-5
             while time.monotonic() < end:
                 pass
-        assert limit.over or not limit._interrupt()  # nothing: a timer that is late
-        time.sleep(0.002)  # here no interrupt may arrive
+        try:
+            if not limit.over:
+                limit._interrupt()  # a timer that is late
+            time.sleep(0.002)
+        except KeyboardInterrupt:
+            pytest.fail("the interrupt came behind the answer")
 
 
 def test_in_another_thread_a_check_works_without_a_limit(capsys, monkeypatch):
@@ -355,6 +359,53 @@ def test_the_first_difference_of_large_results_is_named(verdict):
         return table.clone().index_fill_(0, torch.tensor([50]), 0.0) if T > 50 else table
 
     assert "They differ at [50, 0], [50, 1], [50, 2], [50, 3] and 12 places more." in verdict(BY_NAME["positions"], off)
+
+
+def attention_with(scale=lambda keys: keys.shape[-1] ** 0.5):
+    """Attention with the .T of a learner who has no batch in mind."""
+
+    def attend(x, W_query, W_key, W_value):
+        keys = x @ W_key
+        weights = torch.softmax(x @ W_query @ keys.T / scale(keys), dim=-1)
+        return weights @ x @ W_value
+
+    return attend
+
+
+def without_import(x, W):
+    raise NameError("name 'torch' is not defined", name="torch")  # as in a lesson that does not import it
+
+
+AS_LEARNERS_WRITE_IT = [
+    ("softmax", lambda s: s.exp() / s.exp().sum(), "weights together sum to 1"),
+    ("softmax", lambda s: (s - s.max()).exp() / (s - s.max()).exp().sum(), "weights together sum to 1"),
+    ("softmax", lambda s: s.exp() / s.exp().sum(dim=0), "column sums to 1"),
+    ("detector", lambda w: (w.sum(dim=-1) == 1).all() and (w >= 0).all(), "== fail by rounding"),
+    ("detector", lambda w: bool((w.sum(dim=-1) == 1).all()), "== fail by rounding"),
+    ("convention", lambda x, W, y: torch.equal(x @ W.T, y), "fails by rounding"),
+    ("attention", attention_with(lambda keys: 2**0.5), "always the square root of 2"),
+    ("attention", attention_with(lambda keys: 1.0), "scale is missing"),
+    ("attention", attention_with(), ".T turns a batch around"),
+    ("attention", lambda *a: (BY_NAME["attention"].answer(*a), a[0]), "number 1 is the right one: return that alone"),
+    ("loss", lambda *a: BY_NAME["loss"].answer(*a).item(), "Return the tensor, without .item()"),
+    ("projection", without_import, "write import torch above"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "words"), AS_LEARNERS_WRITE_IT)
+def test_a_mistake_is_named_as_a_learner_would_write_it(name, answer, words, verdict):
+    assert words in verdict(BY_NAME[name], answer)
+
+
+def test_the_tables_of_a_wrong_result_have_one_colour_scale_and_name_the_places(monkeypatch):
+    shown = []
+    monkeypatch.setattr(checking, "display", shown.append)
+    scores = BY_NAME["scores"]
+    scores.check(lambda q, k: scores.answer(q, k).clone().index_fill_(-1, torch.tensor([0]), -5))
+    expected, yours = shown
+    assert (expected.low, expected.high, expected.colormap) == (yours.low, yours.high, yours.colormap)
+    assert expected.axes == yours.axes == ("query", "key")
+    assert (expected.title, yours.title) == ("Expected", "Yours, which differs at [0, 0]")
 
 
 def test_layers_of_other_names_are_told_the_right_ones(verdict):

@@ -15,7 +15,6 @@ import re
 import reprlib
 import textwrap
 import threading
-import time
 import traceback
 import warnings
 from typing import NamedTuple
@@ -138,14 +137,15 @@ class Task(Exercise):
 
     def _try(self, answer):
         """What the answer gives for each input, beside what it should."""
-        limit, results = _Limit(), []
-        for number, (case, make) in enumerate(self._cases.items()):
-            with _aside():
-                arguments = make(torch.Generator().manual_seed(number))
-                expected = self._run(self.answer, *copy.deepcopy(arguments))
-            results.append(_Result(case, arguments, expected, functools.partial(self._run, answer), limit))
-            if limit.over:
-                break
+        results = []
+        with contextlib.closing(_Limit()) as limit:
+            for number, (case, make) in enumerate(self._cases.items()):
+                with _aside():
+                    arguments = make(torch.Generator().manual_seed(number))
+                    expected = self._run(self.answer, *copy.deepcopy(arguments))
+                results.append(_Result(case, arguments, expected, functools.partial(self._run, answer), limit))
+                if limit.over:
+                    break
         return results
 
     def _explain(self, result, why):
@@ -334,7 +334,7 @@ def _aside():
 
 
 class _Limit:
-    """Interrupts what runs within it, as the kernel's interrupt does, once that has taken SECONDS in all.
+    """Interrupts what runs within it, as the kernel's interrupt does, once a check has taken SECONDS.
 
     It can't stop a single call that waits outside Python, such as time.sleep, before that returns, nor a loop with a
     bare except, which catches the interrupt, too: for these there is the kernel's restart. Only the main thread can be
@@ -342,28 +342,32 @@ class _Limit:
     """
 
     def __init__(self):
-        self.over = False
-        self._left = SECONDS
+        self.over = self._running = False
         self._lock = threading.Lock()
-
-    def __enter__(self):
-        self._start = time.monotonic()
-        self._running = threading.current_thread() is threading.main_thread()
-        self._timer = threading.Timer(max(self._left, 0), self._interrupt)
+        self._timer = threading.Timer(SECONDS, self._interrupt)  # a single one: to start one takes a while
         self._timer.daemon = True
-        self._timer.start()
+        if threading.current_thread() is threading.main_thread():
+            self._timer.start()
 
     def _interrupt(self):
         with self._lock:
+            self.over = True
             if self._running:
-                self.over = True
                 _thread.interrupt_main()
+
+    def __enter__(self):
+        with self._lock:
+            self._running = not self.over
+        if not self._running:  # the time was up between two inputs
+            raise KeyboardInterrupt
 
     def __exit__(self, *error):
         with self._lock:  # an interrupt that came while this waited is raised in here, not behind
             self._running = False
+
+    def close(self):
+        """No interrupt comes any more."""
         self._timer.cancel()
-        self._left -= time.monotonic() - self._start
 
 
 # The cell of the answer
