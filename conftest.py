@@ -76,7 +76,7 @@ class Solved(IPyNbCell):
     def runtest(self):
         """Fail where a check does not accept its solution."""
         exercises = importlib.import_module(f"helpers.exercises.lesson_{self.path.name[:2]}").exercise.all
-        solutions = {f"exercise-{name.replace('_', '-')}-answer": each.code() for name, each in exercises.items()}
+        solutions = {f"exercise-{name.replace('_', '-')}-answer": each.code for name, each in exercises.items()}
         self.cell.source = "\n\n".join(solutions.get(cell.id, cell.source) for cell in self.cells)
         super().runtest()
         said = "".join(output.get("text", "") for output in self.test_outputs)

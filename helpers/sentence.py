@@ -1,6 +1,7 @@
 """The sentence that the whole series works on: six tokens, each embedded in three dimensions.
 
-The numbers are small and made up by hand, so that every result can be checked with pencil and paper.
+Sentence and numbers are those of Sebastian Raschka, "Build a Large Language Model (From Scratch)" (Manning, 2024),
+chapter 3 (repository rasbt/LLMs-from-scratch). The numbers are small: every result can be checked by hand.
 """
 
 import torch

@@ -125,7 +125,8 @@ class Written:
 
 
 def written(source):
-    """The numbers in the text of a cell."""
+    """The numbers in the text of a cell. The address of a link, such as arxiv.org/abs/1706.03762, is none."""
+    source = re.sub(r"(?<=\]\()https://[^)\s]+", lambda link: " " * len(link[0]), source)
     return [Written(m[0], m.start(), m["percentage"] is not None) for m in WRITTEN.finditer(source)]
 
 
@@ -269,7 +270,10 @@ def test_nearly_every_wrong_digit_would_be_noticed():
 
 
 def test_written_reads_numbers_as_a_reader_does():
-    found = written("At .5 or -0.25, 98 per cent (not 7, 3.11.2 or x_0.5), between 97 and 100 per cent, 25 %; $1.41$.")
+    link = "[not this](https://arxiv.org/abs/1706.03762)"
+    found = written(
+        f"At .5 or -0.25, 98 per cent (not 7, 3.11.2 or x_0.5), {link} between 97 and 100 per cent, 25 %; $1.41$."
+    )
     assert [(number.text, float(number.value)) for number in found] == [
         (".5", 0.5),
         ("-0.25", -0.25),
