@@ -58,7 +58,7 @@ class Film:
         """Press a key; return the frame, the height of the film and the value that is read aloud."""
         self.control.focus()
         self.page.keyboard.press(key)
-        self.page.wait_for_timeout(100)
+        self.page.wait_for_timeout(40)
         height = self.root.evaluate("node => node.offsetHeight")
         return self.shown(), height, self.control.get_attribute("aria-valuetext")
 

@@ -26,7 +26,6 @@ EXCEPTIONS = {
         "float32": "the type of every tensor of the lesson, which none has to name"
     },
     ("04_queries_keys_values", "one-text"): {"query_2": ELSEWHERE},
-    ("04_queries_keys_values", "one-scores-read"): {"keys_2": ELSEWHERE},
     ("04_queries_keys_values", "square-read"): {"Linear": "of lesson 06, to which the text points"},
     ("05_scaling", "exercise-broken"): {"d_model": OF_THE_LINE},
     ("06_attention_modules", "v1-text"): {"SelfAttention_v1": ELSEWHERE},
