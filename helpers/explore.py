@@ -5,19 +5,16 @@ anew, and in a second one. The first result is also the output's own table or pi
 like any output, and a reader without a kernel sees it.
 """
 
-from pathlib import Path
-
 import ipywidgets
 from IPython import get_ipython
 from IPython.display import display
 
-from .markup import literal
+from .markup import NAMES, literal
 from .result import error_line, html_of, joined, result_of
 from .sliders import close, range_of, sliders_for
 
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
-_SCRIPT = (Path(__file__).parent / "names.js").read_text(encoding="utf-8")
 # The line that stands where the sliders would be. It goes where they live; where they are dead, since the notebook was
 # saved with them and their kernel is gone, it takes the place of JupyterLab's "model not found".
 _LINE_STYLE = (
@@ -111,7 +108,7 @@ class Explorer:
     def _put(self, outputs):
         pages = [html_of(data) for data, _ in outputs]
         rest = [] if all(pages) else [{"data": data, "metadata": metadata} for data, metadata in outputs]
-        script = {"data": {"application/javascript": _SCRIPT}, "metadata": {}}
+        script = {"data": {"application/javascript": NAMES}, "metadata": {}}
         self._rest.outputs = tuple({"output_type": "display_data", **output} for output in (script, *rest))
         self._page.value = "" if rest else "".join(pages)
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 import ipywidgets
 from IPython.display import display
 
-from .markup import literal
+from .markup import NAMES, literal
 from .result import html_of, joined, result_of
 from .sliders import close, range_of, sliders_for
 
@@ -73,7 +73,8 @@ input.addEventListener("input", show);
 label.append(film.name, input, output);
 place.replaceChildren(label);
 name();
-})();"""
+const element = place;
+NAMES})();"""
 
 
 def film(function, /, **slider):
@@ -107,7 +108,7 @@ def film(function, /, **slider):
     frames = _of_equal_height([html_of(bundle) for bundle in bundles])
     data = {"name": name, "positions": labels, "start": start, **_compact(frames)}
     # A `<` would let a token such as </script> end the script.
-    script = _SCRIPT.replace(
+    script = _SCRIPT.replace("NAMES", NAMES).replace(
         "FILM", json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     )
     if len(script) > MOST_MEGABYTES * 1e6:

@@ -38,11 +38,13 @@ SETTINGS = {
 
 
 # The kernel answers in order: when it has told about itself, whatever was sent before has been done. Twice, because the
-# sliders keep back what changes while they wait, and send it after the first answer.
+# sliders keep back what changes while they wait, and send it after the first answer. An answer may be lost while
+# messages of a slider are under way: then it is asked again a second later.
 _ANSWERED = """async () => {
     const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
     for (let time = 0; time < 2; time += 1) {
-        await kernel.requestKernelInfo();
+        const later = new Promise(resolve => setTimeout(resolve, 1000));
+        await Promise.race([kernel.requestKernelInfo(), later]);
         await new Promise(shown => requestAnimationFrame(() => requestAnimationFrame(shown)));
     }
 }"""
