@@ -172,8 +172,8 @@ def test_an_exercise_answers_what_is_typed(browser, lab):
         wrong = verdict_on(f"def my_context(weights, values): return {mean}")
         assert "Every token gets the mean of all values." in wrong.inner_text()
         assert wrong.locator("table caption").all_inner_texts()[:2] == [
-            "Expected: row (row), column (column)",
-            "Yours: row (row), column (column)",
+            "Expected: token (row), number (column)",
+            "Yours, which differs at every place: token (row), number (column)",
         ]
         right = verdict_on("def my_context(weights, values): return weights @ values")
         assert right.inner_text().startswith("✓ context: right for all")
