@@ -147,6 +147,30 @@ def test_cells_are_short_and_lines_fit_the_page(path):
 
 
 @every_lesson
+def test_no_later_cell_takes_a_name_that_moves_under_a_slider(path):
+    """After Run All, the function of an explore would draw into the figure of another cell."""
+    cells = [ast.parse(cell.source) for cell in code_cells(read(path))]
+    for number, cell in enumerate(cells):
+        if not any(ast.unparse(part).startswith("explore(") for part in cell.body):
+            continue
+        functions = [part for part in cell.body if isinstance(part, ast.FunctionDef)]
+        used = {node.id for part in functions for node in ast.walk(part) if isinstance(node, ast.Name)}
+        for later in cells[number + 1 :]:
+            statements = [part for part in later.body if not isinstance(part, (ast.FunctionDef, ast.ClassDef))]
+            names = [node for part in statements for node in ast.walk(part) if isinstance(node, ast.Name)]
+            taken = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            made_here = {node.id for part in cell.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+            assert not used & taken & made_here - local_names(functions)
+
+
+def local_names(functions):
+    """What functions assign themselves, arguments included."""
+    nodes = [node for part in functions for node in ast.walk(part)]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+@every_lesson
 def test_figures_name_their_axes(path):
     for cell in code_cells(read(path)):
         if "subplots(" in cell.source:
