@@ -1,13 +1,16 @@
 // What JupyterLab leaves out for people who use a keyboard or a screen reader, within the notebook in which it stands:
 // the name and the shown value of a slider; the arrow keys, which JupyterLab takes from lists, and Notebook 7 from
 // sliders too; and as the name of a picture the description in the text below it ("*Figure: ...*"). Sliders whose
-// kernel was restarted are put out of order, and a line says what to do.
+// kernel was restarted are put out of order, and a line says what to do. Controls and tables of the text are as large
+// as the text around them, so that one setting enlarges all.
 const begin = () => {
   const panel = element.closest(".jp-NotebookPanel");
   if (!panel) return element.isConnected || setTimeout(begin, 200);  // not yet in the page
   if (panel.attentionNames) return;
   const style = panel.appendChild(document.createElement("style"));
   style.textContent = `
+    .explore-live { --jp-widgets-font-size: var(--jp-content-font-size1); }
+    .jp-RenderedMarkdown table { font-size: 1em; }
     .explore-live .jp-RenderedJavaScript { display: none; }
     .explore-live.jupyter-widgets-disconnected > * { opacity: 0.5; }
     .explore-live.jupyter-widgets-disconnected::after {

@@ -1,8 +1,12 @@
 """A browser, and a JupyterLab of its own, for each file of tests that asks for them."""
 
 import os
+import signal
 
 import pytest
+
+# As a kernel does. Without it nothing could interrupt an endless loop where SIGINT is ignored, as it is under nohup.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

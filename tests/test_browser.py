@@ -135,6 +135,37 @@ def test_every_picture_is_described(lesson):
     assert all(alt.startswith("Figure:") for alt in pictures.evaluate_all("all => all.map(one => one.alt)"))
 
 
+def test_in_class_all_can_be_read_from_the_last_row(lesson):
+    """As TEACHING.md advises for a projector: a zoomed page is one of fewer pixels, each of which is drawn larger."""
+    zoom = 1.25
+    lesson.page.set_viewport_size({"width": round(1280 / zoom), "height": round(720 / zoom)})
+    lesson.command("application:toggle-presentation-mode")
+    lesson.command("application:toggle-left-area")
+    lesson.page.wait_for_timeout(500)  # for the figures, which are laid out again
+    small, wide = lesson.page.evaluate(
+        """least => {
+            const notebook = document.querySelector(".jp-Notebook"), small = {}, wide = [];
+            const texts = document.createTreeWalker(notebook, NodeFilter.SHOW_TEXT);
+            while (texts.nextNode()) {
+                const text = texts.currentNode.textContent.trim(), node = texts.currentNode.parentElement;
+                const outside = ".jp-InputPrompt, .jp-OutputPrompt, .jp-Placeholder, .jp-Notebook-footer, mjx-container";
+                if (!text || !node.checkVisibility() || node.closest(outside)) continue;
+                if (parseFloat(getComputedStyle(node).fontSize) < least) small[node.tagName] = text;
+            }
+            for (const area of notebook.querySelectorAll(".jp-OutputArea-output, .jp-RenderedMarkdown, .explore-live")) {
+                if (area.scrollWidth > area.clientWidth + 1) wide.push(area.innerText.slice(0, 60));
+            }
+            return [small, wide];
+        }""",
+        20 / zoom,
+    )
+    lesson.command("application:toggle-presentation-mode")
+    lesson.command("application:toggle-left-area")
+    lesson.page.set_viewport_size({"width": 1280, "height": 1000})
+    assert small == {}
+    assert wide == []
+
+
 def test_a_cell_run_again_has_one_set_of_sliders_that_work(browser, lab):
     lesson = Page(browser, lab, "07_position.ipynb")
     lesson.command("notebook:run-all-cells")
