@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import time
-import warnings
 from queue import Empty
 
 import ipywidgets
@@ -395,11 +394,9 @@ def test_a_plain_function_with_pyplot_works_and_leaves_no_figure_open(page, retu
             "nothing": None,
         }[returns]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # matplotlib warns about more than 20 open figures
-        explore(f, n=(0, 22))
-        for n in range(22):
-            page.move("n", n)
+    explore(f, n=(0, 2))
+    for n in (0, 2):
+        page.move("n", n)
     assert page.picture().size
     assert plt.get_fignums() == []
 

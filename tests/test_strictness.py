@@ -79,7 +79,7 @@ def outcome(tmp_path_factory):
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells_that_die), project / "notebooks" / DIES)
     # Started in notebooks/, as a maintainer might.
-    command = [sys.executable, "-m", "pytest", LESSON, DIES, "-rA", "--color=no", "--durations=0", "-vv"]
+    command = [sys.executable, "-m", "pytest", LESSON, DIES, "-rA", "--color=no", "--durations=0", "--durations-min=0"]
     run = subprocess.run(command, cwd=project / "notebooks", capture_output=True, encoding="utf-8")
     verdicts = re.findall(rf"^(PASSED|FAILED) \S*{LESSON}::Cell (\d+)", run.stdout, re.MULTILINE)
     assert len(verdicts) == len(cells), run.stdout + run.stderr
