@@ -10,8 +10,8 @@ import functools
 import html
 import math
 import operator
-import reprlib
 import textwrap
+import unicodedata
 from numbers import Integral, Real
 
 import matplotlib
@@ -70,16 +70,19 @@ def heatmap(
     """
     values = _numbers(matrix)
     rows, columns = values.shape
-    queries, keys = _as_list("queries", queries), _as_list("keys", keys)
-    if keys is None and rows == columns:
-        keys = queries
-    write = _writer(values, _decimals(decimals))
+    if isinstance(decimals, bool) or decimals not in range(11):
+        raise ValueError(f"decimals must be a whole number from 0 to 10, not {decimals!r}")
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
+        raise TypeError(f"axes must be two names, such as ('query', 'key'), not {axes!r}")
+    names = _labels("queries", queries, rows, "rows", values.shape)
+    square = keys is None and rows == columns
+    write = _writer(values, int(decimals))
     return Heatmap(
         values,
-        queries=_labels("queries", queries, rows, "rows", values.shape),
-        keys=_labels("keys", keys, columns, "columns", values.shape),
+        queries=names,
+        keys=names if square else _labels("keys", keys, columns, "columns", values.shape),
         title=" ".join(str(title).split()) if title is not None else "",
-        axes=_axis_names(axes),
+        axes=tuple(" ".join(str(name).split()) for name in axes),
         highlight=_row_number(highlight, rows),
         scale=_scale(values, low, high, write),
         write=write,
@@ -122,10 +125,7 @@ class Heatmap:
             if len(labels) > MOST_TOKENS:
                 axis.set_major_locator(MaxNLocator(integer=True))
             else:
-                shown = [
-                    label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…" for label in labels
-                ]
-                axis.set_ticks(range(len(labels)), shown, parse_math=False)
+                axis.set_ticks(range(len(labels)), map(_shortened, labels), parse_math=False)
         if max(map(len, self.keys)) > 4:
             ax.tick_params(axis="x", labelrotation=90)
         ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
@@ -182,14 +182,10 @@ class Heatmap:
 
     def _colours(self, number):
         """The inline style of a cell. `number` is rounded as shown, so that equal text always has equal colours."""
-        if np.isnan(number):
-            return _style(*_NOT_A_NUMBER)
-        if np.isinf(number):
-            return _style(*_INFINITE)
-        # In halves, since the difference of two large numbers may overflow.
-        span = self.high / 2 - self.low / 2
-        place = (number / 2 - self.low / 2) / span if span > 0 else 0.5
-        return _palette(self.colormap)[min(max(int(place * 256), 0), 255)]
+        if not np.isfinite(number):
+            return _style(*(_NOT_A_NUMBER if np.isnan(number) else _INFINITE))
+        place = (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves, or two large ones may overflow
+        return _palette(self.colormap)[int(min(max(place * 256, 0), 255))]
 
     def _is_attention(self):
         """Whether each row is a distribution over the keys."""
@@ -197,10 +193,8 @@ class Heatmap:
 
     def _text(self):
         rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
-        columns = [
-            ["", *self._marked_queries()],
-            *([key, *cells] for key, *cells in zip(self.keys, *rows, strict=True)),
-        ]
+        keys = map(_isolated, self.keys)
+        columns = [["", *self._marked_queries()], *([key, *cells] for key, *cells in zip(keys, *rows, strict=True))]
         widths = [max(map(_width, column)) for column in columns]
         lines = [self._headline()]
         for name, *cells in zip(*columns, strict=True):
@@ -215,14 +209,16 @@ class Heatmap:
         seen = self.matrix[finite]
         ends = f"from {self._write(seen.min())} to {self._write(seen.max())}" if seen.size else "no finite number"
         odd = f", {finite.size - seen.size} nan or inf" if seen.size < finite.size else ""
-        size = f"{finite.shape[0]} x {finite.shape[1]}"
         peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
-        keys = [self.keys[peak] if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True)]
+        keys = [
+            _isolated(self.keys[peak]) if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True)
+        ]
         where = "  ".join(f"{name}→{key}" for name, key in zip(self._marked_queries(), keys, strict=True))
+        size = f"{finite.shape[0]} x {finite.shape[1]}"
         return f"{self._headline()}, {size}, {ends}{odd}\nwhere each {self.axes[0]} peaks: {where}"
 
     def _marked_queries(self):
-        return [("▶ " if row == self.highlight else "") + query for row, query in enumerate(self.queries)]
+        return [("▶ " if row == self.highlight else "") + _isolated(query) for row, query in enumerate(self.queries)]
 
 
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
@@ -238,19 +234,17 @@ def _style(ground, text):
 @functools.cache
 def _palette(colormap):
     """The 256 cell styles of a colormap, each with the text colour, black or white, that reads better on it."""
-    styles = []
-    for red, green, blue, _ in matplotlib.colormaps[colormap](range(256), bytes=True).tolist():
-        light = _luminance(red, green, blue) > 0.179  # from here on black has the higher contrast
-        styles.append(_style(f"rgb({red}, {green}, {blue})", "rgb(0, 0, 0)" if light else "rgb(255, 255, 255)"))
-    return styles
+    colours = matplotlib.colormaps[colormap](range(256), bytes=True)[:, :3]
+    black = _luminance(colours) > 0.179  # from here on black has the higher contrast
+    texts = np.where(black, "rgb(0, 0, 0)", "rgb(255, 255, 255)").tolist()
+    return [_style(f"rgb({r}, {g}, {b})", text) for (r, g, b), text in zip(colours.tolist(), texts, strict=True)]
 
 
-def _luminance(*channels):
-    """Relative luminance of an sRGB colour (0 to 255 per channel), as WCAG 2.2 defines it."""
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (channel / 255 for channel in channels)
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def _luminance(colours):
+    """Relative luminance of sRGB colours, (..., 3) from 0 to 255, as WCAG 2.2 defines it: (...)."""
+    channels = np.asarray(colours) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
 
 
 def _writer(values, decimals):
@@ -277,10 +271,7 @@ def _scale(values, low, high, write):
     """Colormap and ends of the colour scale, rounded as shown: colours must not depend on digits that nobody sees."""
     low, high = _end("low", low), _end("high", high)
     finite = values[np.isfinite(values)]
-    ends = [finite.min(), finite.max()] if finite.size else [0.0, 1.0]
-    rounded = [float(write(end)) for end in ends]
-    # Rounding up the largest of all floats gives infinity.
-    least, most = (near if np.isfinite(near) else float(end) for near, end in zip(rounded, ends, strict=True))
+    least, most = (float(write(end)) for end in ((finite.min(), finite.max()) if finite.size else (0.0, 1.0)))
     if low is not None and high is not None and low >= high:
         raise ValueError(f"low must be below high, but low is {low:g} and high is {high:g}")
     low, high = (least if low is None else low), (most if high is None else high)
@@ -299,7 +290,7 @@ def _end(name, end):
     if end is None:
         return None
     try:
-        number = math.nan if isinstance(end, str) else float(end)
+        number = float(end)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
@@ -310,22 +301,16 @@ def _end(name, end):
 def _numbers(matrix):
     """`matrix` as a numpy array of its own, or a clear error."""
     try:
-        if isinstance(matrix, torch.Tensor):
-            matrix = matrix.detach().cpu().resolve_neg()  # a view with the signs turned: numpy has none
-            matrix = matrix.float() if matrix.dtype == torch.bfloat16 else matrix  # which numpy does not know
-            values = np.array(matrix.numpy())
-        else:
-            values = np.array(_plain(matrix))
-    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
-        raise _unreadable(matrix, error) from None
+        values = np.array(_plain(matrix))
+    except ValueError:
+        raise _uneven(matrix) from None
+    if isinstance(matrix, torch.Tensor):
+        values = values.reshape(matrix.shape)  # an empty list has lost it
     if values.dtype.kind == "b":
         values = values.astype(int)
     if values.dtype.kind not in "fiu":
-        kind = {"U": "text", "S": "bytes", "c": "complex numbers"}.get(values.dtype.kind)
-        if kind is None and values.size:
-            odd = [entry for entry in values.ravel().tolist() if not isinstance(entry, Real)]
-            kind = reprlib.repr(odd[0] if odd else values.dtype)
-        raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {kind}")
+        odd = next((entry for entry in values.ravel().tolist() if not isinstance(entry, Real)), values.dtype)
+        raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {odd!r}")
     if values.ndim != 2:
         row = "matrix[None, :]" if hasattr(matrix, "shape") else "[matrix]"
         one = f". Choose one of its matrices, such as matrix{'[0]' * (values.ndim - 2)}"
@@ -336,51 +321,36 @@ def _numbers(matrix):
     return values
 
 
-def _unreadable(matrix, error):
-    """What to tell about a matrix that numpy can't read."""
-    if not isinstance(matrix, (list, tuple)):
-        return TypeError(f"matrix can't be read as real numbers: {error}")
+def _plain(matrix):
+    """Tensors, also those in a list, as lists of numbers: whatever their dtype, and whether or not they have a grad."""
+    if isinstance(matrix, torch.Tensor):
+        return matrix.tolist()
+    return [_plain(row) for row in matrix] if isinstance(matrix, (list, tuple)) else matrix
+
+
+def _uneven(matrix):
+    """What to tell about a list that is no matrix."""
     if any(getattr(part, "ndim", 0) > 1 for part in matrix):
-        return ValueError(
-            f"matrix must be one matrix, not a {type(matrix).__name__} of {len(matrix)}: choose one of them"
-        )
+        what = f"not a {type(matrix).__name__} of {len(matrix)}: choose one of them"
+        return ValueError(f"matrix must be one matrix, {what}")
     lengths = sorted({len(row) for row in matrix if hasattr(row, "__len__")})
-    if len(lengths) > 1:
-        why = f"its rows have {', '.join(map(str, lengths[:5]))} entries"
-    else:
+    why = f"its rows have {', '.join(map(str, lengths[:5]))} entries"
+    if len(lengths) < 2:
         why = "rows and single numbers, or deeper lists, are mixed in it"
     return ValueError(f"matrix must be rows of equal length, one number for each key, but {why}")
 
 
-def _plain(matrix):
-    """Nested lists with the tensors in them turned into numbers, and what is masked into nan."""
-    if isinstance(matrix, torch.Tensor):
-        return matrix.tolist()
-    if isinstance(matrix, np.ma.MaskedArray):
-        return matrix.astype(float).filled(np.nan).tolist()
-    return [_plain(row) for row in matrix] if isinstance(matrix, (list, tuple)) else matrix
-
-
-def _as_list(name, labels):
-    """The labels as a list; a set has no order, and one string is no list of strings."""
-    if labels is None:
-        return None
-    labels = labels.tolist() if hasattr(labels, "tolist") else labels
-    try:
-        if isinstance(labels, (str, bytes, set, frozenset)):
-            raise TypeError
-        return [label.item() if isinstance(label, torch.Tensor) and label.ndim == 0 else label for label in labels]
-    except TypeError:
-        raise TypeError(f"{name} must be a list of labels, not {labels!r}") from None
-
-
 def _labels(name, labels, count, side, shape):
-    """Labels as text, one per row or column."""
+    """Labels as text, one per row or column; a set has no order, and one string is no list of strings."""
     if labels is None:
         return [str(number) for number in range(count)]
-    if len(labels) != count:
-        raise ValueError(f"{name} has {len(labels)} labels, but matrix has {count} {side} (shape {shape})")
-    return [_visible(str(label)) for label in labels]
+    labels = labels.tolist() if hasattr(labels, "tolist") else labels
+    if isinstance(labels, (str, bytes, set, frozenset)) or not hasattr(labels, "__iter__"):
+        raise TypeError(f"{name} must be a list of labels, not {labels!r}")
+    texts = [_visible(str(_plain(label))) for label in labels]
+    if len(texts) != count:
+        raise ValueError(f"{name} has {len(texts)} labels, but matrix has {count} {side} (shape {shape})")
+    return texts
 
 
 def _visible(label):
@@ -393,36 +363,28 @@ def _visible(label):
     return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in label)
 
 
+def _isolated(label):
+    """The label such that letters written from right to left leave the order of what stands beside it alone."""
+    to_the_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in label)
+    return f"\u2068{label}\u2069" if to_the_left else label
+
+
+def _shortened(label):
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+
+
 def _width(text):
     """Columns that the text takes in a fixed-width font: two for a Chinese character or an emoji."""
     return len(text) if text.isascii() else max(wcswidth(text), 0)
-
-
-def _axis_names(axes):
-    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
-        raise TypeError(f"axes must be two names, such as ('query', 'key'), not {axes!r}")
-    return tuple(" ".join(str(name).split()) for name in axes)
 
 
 def _row_number(highlight, rows):
     if highlight is None:
         return None
     try:
-        row = (
-            None if isinstance(highlight, bool) else operator.index(highlight)
-        )  # also of a tensor, such as from argmax
-    except (TypeError, ValueError):
-        row = None
-    if row is None:
-        raise TypeError(f"highlight must be the number of a row, not {highlight!r}")
+        row = operator.index(highlight)  # also of a tensor, such as from argmax
+    except TypeError:
+        raise TypeError(f"highlight must be the number of a row, not {highlight!r}") from None
     if not 0 <= row < rows:
         raise ValueError(f"highlight must be a row from 0 to {rows - 1}, not {row}")
     return row
-
-
-def _decimals(decimals):
-    if isinstance(decimals, bool) or not isinstance(decimals, Integral):
-        raise TypeError(f"decimals must be a whole number, not {decimals!r}")
-    if not 0 <= decimals <= 10:
-        raise ValueError(f"decimals must be from 0 to 10, not {decimals}")
-    return int(decimals)

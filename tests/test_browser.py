@@ -148,11 +148,12 @@ def test_in_class_all_can_be_read_from_the_last_row(lesson):
             const texts = document.createTreeWalker(notebook, NodeFilter.SHOW_TEXT);
             while (texts.nextNode()) {
                 const text = texts.currentNode.textContent.trim(), node = texts.currentNode.parentElement;
-                const outside = ".jp-InputPrompt, .jp-OutputPrompt, .jp-Placeholder, .jp-Notebook-footer, mjx-container";
+                const outside = "[class*=Prompt], .jp-Placeholder, .jp-Notebook-footer, mjx-container";
                 if (!text || !node.checkVisibility() || node.closest(outside)) continue;
                 if (parseFloat(getComputedStyle(node).fontSize) < least) small[node.tagName] = text;
             }
-            for (const area of notebook.querySelectorAll(".jp-OutputArea-output, .jp-RenderedMarkdown, .explore-live")) {
+            const areas = ".jp-OutputArea-output, .jp-RenderedMarkdown, .explore-live";
+            for (const area of notebook.querySelectorAll(areas)) {
                 if (area.scrollWidth > area.clientWidth + 1) wide.push(area.innerText.slice(0, 60));
             }
             return [small, wide];
