@@ -1,10 +1,11 @@
 """The small package that the lessons lean on.
 
-Importing it settles two things for the whole kernel:
+Importing it settles three things for the whole kernel:
 
 * `torch.set_num_threads(1)`. The matrices here are tiny, and the threads of many kernels on one machine wait for each
   other: a class of thirty would spend its time on that. One thread also removes a source of differing last digits.
 * Tensors print with four decimals and never in scientific notation, as in the text of the lessons.
+* A letter that matplotlib's font lacks is taken from a Chinese, Japanese or Korean font where one is installed.
 """
 
 import sys

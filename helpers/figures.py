@@ -3,14 +3,20 @@
 import contextlib
 import io
 import sys
+import warnings
 import weakref
 
+import matplotlib
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imsave
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib_inline.config import InlineBackend
+
+_CJK = """Noto Sans CJK SC, Noto Sans CJK TC, Noto Sans CJK JP, Source Han Sans SC, Microsoft YaHei, PingFang SC,
+PingFang HK, Hiragino Sans GB, SimHei, Microsoft JhengHei, Yu Gothic, Malgun Gothic, Arial Unicode MS"""
 
 _grounds = weakref.WeakKeyDictionary()  # for each figure with animated artists: all the rest of it, as pixels
 
@@ -28,7 +34,8 @@ def png(figure):
         figure.set_layout_engine("constrained")  # keeps labels inside, where a cell would crop the picture around them
     moving = sorted(figure.findobj(lambda artist: artist.get_animated()), key=lambda artist: artist.zorder)
     if not moving or figure.stale or figure not in _grounds:  # animated artists that have moved leave it fresh
-        canvas.draw()
+        with _one_note():
+            canvas.draw()
         if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
             figure.set_layout_engine("none")  # to work out a layout takes longer than to draw
         figure.stale = False
@@ -39,6 +46,32 @@ def png(figure):
     buffer = io.BytesIO()
     imsave(buffer, canvas.buffer_rgba(), format="png", pil_kwargs={"compress_level": 1})
     return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def _one_note():
+    """One line about all letters that no font here has; matplotlib warns about each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph")
+        yield
+    missing = {}
+    for warning in caught:
+        if (text := str(warning.message)).startswith("Glyph"):
+            missing[chr(int(text.split()[1]))] = True
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if missing:
+        letters = "".join(missing)
+        print(f"No font on this computer has {letters}: install one, such as Noto Sans CJK.", file=sys.stderr)
+
+
+def with_fallbacks(families, installed):
+    """The font families, and behind them those of Chinese, Japanese and Korean that are installed."""
+    return [*families, *(name for name in _CJK.replace("\n", " ").split(", ") if name in installed)]
+
+
+_installed = {font.name for font in font_manager.fontManager.ttflist if font.weight == 400}  # of others it would log
+matplotlib.rcParams["font.family"] = with_fallbacks(matplotlib.rcParams["font.family"], _installed)
 
 
 def pyplot():

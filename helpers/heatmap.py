@@ -149,7 +149,7 @@ class Heatmap:
         relation = "attends to" if self.axes == _ATTENTION and self._is_attention() else "and"
         head = "".join(f'<th scope="col" style="{_LABEL}">{literal(key)}</th>' for key in self.keys)
         parts = [
-            f'<table><caption style="{_CAPTION}">{literal(self._headline())}</caption>'
+            f'<table style="{_TABLE}"><caption style="{_CAPTION}">{literal(self._headline())}</caption>'
             f"<thead><tr><td>{row_name} ↓ {column_name} →</td>{head}</tr></thead><tbody>"
         ]
         names = map(literal, self._marked_queries())
@@ -172,7 +172,7 @@ class Heatmap:
         chosen = [colours[step * 255 // (_SWATCHES - 1)] for step in range(_SWATCHES)]
         swatches = "".join(f'<td style="{colour}">&nbsp;</td>' for colour in chosen)
         return (
-            f'<table role="img" aria-label="colour scale from {low} to {high}"><tbody>'
+            f'<table style="{_TABLE}" role="img" aria-label="colour scale from {low} to {high}"><tbody>'
             f"<tr><td>{low}</td>{swatches}<td>{high}</td></tr></tbody></table>"
         )
 
@@ -221,6 +221,7 @@ class Heatmap:
         return [("▶ " if row == self.highlight else "") + _isolated(query) for row, query in enumerate(self.queries)]
 
 
+_TABLE = "font-size: 1em;"  # of the text around it, so that one setting enlarges both
 _CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
 _LABEL = "text-align: right; max-width: 9em; overflow-wrap: anywhere; white-space: normal;"
 _FRAME_COLOUR = "#e66400"

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import warnings
 import weakref
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from helpers.figures import png
+from helpers.figures import png, with_fallbacks
 
 CHANGES = {
     "nothing": lambda left, right: None,
@@ -123,3 +124,27 @@ def test_a_figure_can_still_be_drawn_by_hand_and_is_let_go():
     del drawn, left, _
     gc.collect()
     assert watched() is None
+
+
+def test_letters_that_no_font_has_are_told_in_one_line(capsys):
+    figure = Figure()
+    figure.text(0.1, 0.5, "a \U000f1234 b \U000f1235 \U000f1234")  # letters for private use: no font has them
+    png(figure)
+    assert capsys.readouterr().err.splitlines() == [
+        "No font on this computer has \U000f1234\U000f1235: install one, such as Noto Sans CJK."
+    ]
+
+
+def test_other_warnings_of_a_drawing_are_not_lost():
+    class Odd(Figure):
+        def draw(self, renderer):
+            warnings.warn("look here", UserWarning, stacklevel=1)
+            super().draw(renderer)
+
+    with pytest.warns(UserWarning, match="look here"):
+        png(Odd())
+
+
+def test_installed_chinese_fonts_stand_behind_the_chosen_one():
+    assert with_fallbacks(["serif"], {"SimHei", "Noto Sans CJK TC", "Comic"}) == ["serif", "Noto Sans CJK TC", "SimHei"]
+    assert with_fallbacks(["serif"], {"Comic"}) == ["serif"]

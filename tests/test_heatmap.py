@@ -26,7 +26,7 @@ class Table(html.parser.HTMLParser):
         super().__init__()
         self.caption, self.columns, self.rows, self.names, self.tags = "", [], [], [], []
         self._place = None
-        self.feed(heatmap._repr_mimebundle_()["text/html"].split('<table role="img"')[0])
+        self.feed(heatmap._repr_mimebundle_()["text/html"].split('<table style="font-size: 1em;" role="img"')[0])
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
