@@ -14,7 +14,6 @@ from .result import error_line, html_of, joined, result_of
 from .sliders import close, range_of, sliders_for
 
 _VIEW = "application/vnd.jupyter.widget-view+json"
-_MOST_ROUNDS = 10  # how often a function that moves its own sliders is called again for one move
 # The line that stands where the sliders would be. It goes where they live; where they are dead, since the notebook was
 # saved with them and their kernel is gone, it takes the place of JupyterLab's "model not found".
 _LINE_STYLE = (
@@ -43,8 +42,7 @@ def explore(function, /, **sliders):
         TypeError: the sliders are not the function's arguments, or one is not of a kind named above.
         ValueError: there is no slider to move, or one has an impossible range, step or start.
     """
-    explorer = Explorer(function, sliders)
-    _close_previous_run(explorer)
+    _close_previous_run(explorer := Explorer(function, sliders))
     explorer.show()
 
 
@@ -66,7 +64,6 @@ class Explorer:
         self._box = ipywidgets.VBox([*self._moving, self._page, self._rest])
         self._box.add_class("explore-live")
         self._own = [*own, self._page, self._rest, self._box]
-        self._calling = False
 
     def show(self):
         """Display the sliders, and beneath them the result."""
@@ -85,32 +82,22 @@ class Explorer:
 
     def _update(self, change=None):
         # At once, before the browser's message is answered: until then it holds back what comes and merges it.
-        if self._calling:  # the function has moved a slider itself, and is called again below
-            return []
-        self._calling = True
-        try:
-            for _ in range(_MOST_ROUNDS):
-                values = self._values()
-                outputs, error = result_of(self.function, values)
-                if values == self._values():
-                    break
-        finally:
-            self._calling = False
+        values = self._values()
+        outputs, error = result_of(self.function, values)
+        if values != self._values():  # the function has moved a slider itself, and what it gives there is shown
+            return outputs
         if error is not None:
             moved = {name: value for name, value in values.items() if self.controls[name] in self._moving}
             outputs.append(error_line(error, moved))
-        self._put(outputs)
-        return outputs
-
-    def _values(self):
-        return {name: control.value for name, control in self.controls.items()}
-
-    def _put(self, outputs):
         pages = [html_of(data) for data, _ in outputs]
         rest = [] if all(pages) else [{"data": data, "metadata": metadata} for data, metadata in outputs]
         script = {"data": {"application/javascript": NAMES}, "metadata": {}}
         self._rest.outputs = tuple({"output_type": "display_data", **output} for output in (script, *rest))
         self._page.value = "" if rest else "".join(pages)
+        return outputs
+
+    def _values(self):
+        return {name: control.value for name, control in self.controls.items()}
 
     def close(self):
         """Let go of the sliders; those that the caller made stay open."""

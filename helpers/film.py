@@ -105,7 +105,7 @@ def film(function, /, **slider):
     values, labels = _positions(name, control)
     start = _start(function, name, values, labels)
     bundles = [_bundle(function, name, value) for value in values]
-    frames = _of_equal_height([html_of(bundle) for bundle in bundles])
+    frames = [html_of(bundle) for bundle in bundles]
     data = {"name": name, "positions": labels, "start": start, **_compact(frames)}
     # A `<` would let a token such as </script> end the script.
     script = _SCRIPT.replace("NAMES", NAMES).replace(
@@ -160,14 +160,6 @@ def _bundle(function, name, value):
             kinds = ", ".join(kind for kind in data if kind != "text/plain") or "text with colours"
             raise TypeError(f"with {name} = {value!r} the function shows {kinds}, which a film can't: explore does")
     return joined(outputs)[0]
-
-
-def _of_equal_height(frames):
-    """The frames, with empty lines below those that are text alone and shorter than the longest."""
-    if not all(re.fullmatch(r"<pre>[^<]*</pre>", frame) for frame in frames):
-        return frames
-    most = max(frame.count("\n") for frame in frames)
-    return [frame.removesuffix("</pre>") + "\n" * (most - frame.count("\n")) + "</pre>" for frame in frames]
 
 
 def _compact(frames):

@@ -67,9 +67,6 @@ def html_of(data):
         width, height = struct.unpack(">II", base64.b64decode(data["image/png"][:32])[16:24])
         size = f'width="{width}" height="{height}" style="height: auto;" decoding="sync"'
         return f'<div><img {size} alt="{text}" src="data:image/png;base64,{data["image/png"]}"></div>'
-    if "image/svg+xml" in data:
-        picture = base64.b64encode(data["image/svg+xml"].encode()).decode()
-        return f'<div><img alt="{text}" src="data:image/svg+xml;base64,{picture}"></div>'
     if set(data) == {"text/plain"} and "\x1b" not in text:
         return f"<pre>{text}</pre>"
     return None

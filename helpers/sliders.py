@@ -39,68 +39,48 @@ def _starts(function, sliders):
     by_name = [n for n, p in parameters.items() if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
     takes_all = any(p.kind == kinds.VAR_KEYWORD for p in parameters.values())
     if unknown := [slider for slider in sliders if slider not in by_name and not takes_all]:
-        raise TypeError(
-            f"{name} has no argument {', '.join(unknown)} that can be given by name; "
-            f"its arguments are: {', '.join(parameters)}"
-        )
-    needed = [n for n in by_name if parameters[n].default is kinds.empty and n not in sliders]
-    if needed:
+        what = f"has no argument {', '.join(unknown)} that can be given by name; its arguments are: "
+        raise TypeError(f"{name} {what}{', '.join(parameters)}")
+    if needed := [n for n in by_name if parameters[n].default is kinds.empty and n not in sliders]:
         raise TypeError(f"{name} needs a slider, or a default, for: {', '.join(needed)}")
     return {argument: p.default for argument, p in parameters.items() if p.default is not p.empty}
 
 
 def _control(name, slider, start):
     """The widget for one slider, or what `ipywidgets.fixed` holds fast."""
-    if isinstance(slider, (ipywidgets.ValueWidget, ipywidgets.fixed)):
-        control = slider
-    else:
+    control = slider
+    if not isinstance(slider, (ipywidgets.ValueWidget, ipywidgets.fixed)):
         choices = slider.tolist() if hasattr(slider, "tolist") else slider
-        _check_range(name, slider)
-        _check_choices(name, choices)
-        default = inspect.Parameter.empty if start is None else start
+        _check(name, choices)
         try:
-            control = ipywidgets.interactive.widget_from_abbrev(choices, default)
+            control = ipywidgets.interactive.widget_from_abbrev(
+                choices, inspect.Parameter.empty if start is None else start
+            )
         except Exception as error:
             raise ValueError(f"slider {name} = {reprlib.repr(slider)} is not possible: {error}") from None
         if control is None or isinstance(control, ipywidgets.fixed):
-            raise TypeError(
-                f"slider {name} must be (low, high), (low, high, step), a list, a single value or a widget, "
-                f"not {reprlib.repr(slider)}"
-            )
+            kinds = "(low, high), (low, high, step), a list, a single value or a widget"
+            raise TypeError(f"slider {name} must be {kinds}, not {reprlib.repr(slider)}")
         _settle(name, control, slider, start)
     if isinstance(control, ipywidgets.DOMWidget) and not control.description:
         control.description = name
     return control
 
 
-def _check_range(name, slider):
-    """Whether (low, high) or (low, high, step) is a range in which a slider can move."""
-    if not isinstance(slider, tuple) or len(slider) not in (2, 3) or not all(isinstance(end, Real) for end in slider):
-        return
-    low, high, *rest = slider
-    step = rest[0] if rest else 0
-    if not all(map(math.isfinite, (*slider, high - low))):
-        raise ValueError(f"slider {name} = {slider!r} is not possible: its ends and its step must be finite")
-    if high <= low:
-        raise ValueError(f"slider {name} can't move: {slider!r} is no range, its high end must be above its low end")
-    if rest and step <= 0:
-        raise ValueError(f"slider {name} can't move: its step must be above 0, not {step:g}")
-    if step > high - low:
-        raise ValueError(f"slider {name} can't move: its step {step:g} is larger than its range {high - low:g}")
-
-
-def _check_choices(name, choices):
-    """Whether a list of choices is none that would be read as something else, or can't be compared."""
-    if not isinstance(choices, list):
-        return
-    if any(getattr(choice, "shape", ()) for choice in choices):
-        raise TypeError(f"slider {name}: a choice can't be a tensor or an array. Offer their names, or numbers")
-    pairs = [choice for choice in choices if isinstance(choice, (list, tuple)) and len(choice) == 2]
-    if pairs and len(pairs) == len(choices) and not all(isinstance(label, str) for label, _ in pairs):
-        raise TypeError(
-            f"slider {name}: a list of pairs is read as labels and values, so each must begin with a text, "
-            f"not {reprlib.repr(pairs[0])}"
-        )
+def _check(name, choices):
+    """Refuse what ipywidgets takes for a range or a list of choices, and which could not move or would mean another."""
+    if isinstance(choices, tuple) and len(choices) in (2, 3) and all(isinstance(end, Real) for end in choices):
+        low, high, step = choices if len(choices) == 3 else (*choices, math.ulp(0))
+        if not 0 < step <= high - low < math.inf:
+            rule = "the high end must be above the low end, and the step above 0 and no larger than from end to end"
+            raise ValueError(f"slider {name} can't move: {choices!r} is no range, {rule}")
+    elif isinstance(choices, list):
+        if any(getattr(choice, "shape", ()) for choice in choices):
+            raise TypeError(f"slider {name}: a choice can't be a tensor or an array. Offer their names, or numbers")
+        pairs = [isinstance(choice, (list, tuple)) and len(choice) == 2 for choice in choices]
+        if choices and all(pairs) and not all(isinstance(label, str) for label, _ in choices):
+            why = "a list of pairs is read as labels and values, so each must begin with a text"
+            raise TypeError(f"slider {name}: {why}, not {reprlib.repr(choices[0])}")
 
 
 def _settle(name, control, slider, start):
@@ -112,18 +92,12 @@ def _settle(name, control, slider, start):
             control.step = min(0.1, 10 ** math.floor(math.log10((control.max - control.min) / 10)))
         if start is None and isinstance(slider, tuple):  # ipywidgets starts in the middle, which may be off the steps
             control.value = control.min + round((control.value - control.min) / control.step) * control.step
-        decimals = max(map(_decimals, (control.min, control.step, control.value)))
+        numbers = (Decimal(f"{number:.10g}").normalize() for number in (control.min, control.step, control.value))
+        decimals = max(-number.as_tuple().exponent for number in numbers)  # as a reader would say: 2 for 0.25
         control.readout_format = f".{min(max(decimals, 1), 10)}f"
     if start is not None and not isinstance(slider, (bool, int, float, str)) and control.value != start:
-        raise ValueError(
-            f"slider {name} can't start at {reprlib.repr(start)}, the function's default: "
-            f"it offers {reprlib.repr(slider)}"
-        )
-
-
-def _decimals(number):
-    """How many decimals it takes to write the number, as far as a reader would say: 2 for 0.25, 0 for 3.0."""
-    return max(0, -Decimal(f"{number:.10g}").normalize().as_tuple().exponent)
+        begin = f"slider {name} can't start at {reprlib.repr(start)}, the function's default"
+        raise ValueError(f"{begin}: it offers {reprlib.repr(slider)}")
 
 
 def range_of(control):
@@ -132,8 +106,7 @@ def range_of(control):
     if isinstance(control, ipywidgets.FloatLogSlider):
         low, high = control.base**low, control.base**high
     if low is not None and high is not None:
-        low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
-        return f" from {low} to {high}"
+        return f" from {low:g} to {high:g}"
     if hasattr(control, "options"):
         return f" ({', '.join(map(str, getattr(control, '_options_labels', control.options)))})"
     return ""

@@ -137,18 +137,6 @@ def chatty(*arguments):
     print("I am here")
 
 
-class Confusing:
-    shape = 3
-
-    def __repr__(self):
-        raise RuntimeError
-
-    def __eq__(self, other):
-        raise RuntimeError
-
-    __hash__ = None
-
-
 def in_words(*arguments):
     return "the answer"
 
@@ -162,7 +150,6 @@ STRANGE = {
     "a module": (nn.Linear(2, 2), None),
     "a class": (dict, None),
     "an exception": (ValueError("no"), "which is of type ValueError"),
-    "confusing": (Confusing(), "something of type Confusing"),
 }
 WRONG_FUNCTIONS = {
     raises: "KeyError",
@@ -171,7 +158,6 @@ WRONG_FUNCTIONS = {
     deeper_and_deeper: "RecursionError",
     chatty: "it returned nothing (None). Does it end with return?",
     in_words: "it returned 'the answer', which is of type str instead of",
-    lambda *a: Confusing(): "it returned something of type Confusing",
     lambda *a: torch.zeros(7, 7, 7): "the result has the shape (7, 7, 7) instead of",
     lambda *a: torch.zeros(7).to_sparse(): "shape (7,) instead of",
     lambda: 1: "takes 0 positional arguments",
@@ -209,11 +195,11 @@ def test_a_wrong_function_gets_a_kind_sentence(exercise, verdict):
 
 
 def test_an_endless_loop_is_stopped_after_three_seconds_and_the_next_check_works(verdict):
-    start = time.monotonic()
+    start = time.process_time()
     assert "after 3 seconds it had not come to an end. Is there a loop that never stops?" in verdict(
         TASKS[0], without_end
     )
-    assert 2.9 < time.monotonic() - start < 6
+    assert 2.9 < time.process_time() - start < 6
     assert verdict(TASKS[0], TASKS[0].answer).startswith("✓")
 
 
@@ -236,27 +222,27 @@ def test_the_limit_is_for_all_inputs_together(verdict, monkeypatch):
 
     def slow(*arguments):
         taken.append(arguments)
-        time.sleep(0.2)
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
         return TASKS[0].answer(*arguments)
 
     assert "had not come to an end" in verdict(TASKS[0], slow)
-    assert len(taken) == 2
+    assert 2 <= len(taken) < len(TASKS[0]._cases)
 
 
 def test_an_answer_that_ends_with_the_limit_is_interrupted_alone(monkeypatch):
-    monkeypatch.setattr(checking, "SECONDS", 0.002)
-    for wait in range(60):
-        limit = checking._Limit()
-        with contextlib.suppress(KeyboardInterrupt), limit:
-            end = time.monotonic() + 0.001 + wait * 4e-5
-            while time.monotonic() < end:
-                pass
-        try:
-            if not limit.over:
-                limit._interrupt()  # a timer that is late
-            time.sleep(0.002)
-        except KeyboardInterrupt:
-            pytest.fail("the interrupt came behind the answer")
+    monkeypatch.setattr(checking, "SECONDS", 0.0)
+    for wait in range(30):  # the limit looks every 0.2 s
+        with contextlib.closing(checking._Limit()) as limit:
+            with contextlib.suppress(KeyboardInterrupt), limit:
+                end = time.monotonic() + 0.19 + wait * 1e-3
+                while time.monotonic() < end:
+                    pass
+            try:
+                time.sleep(0.02)
+            except KeyboardInterrupt:
+                pytest.fail("the interrupt came behind the answer")
 
 
 def test_in_another_thread_a_check_works_without_a_limit(capsys, monkeypatch):

@@ -110,7 +110,7 @@ def test_the_first_result_is_stored_beside_the_widgets(page):
     assert all(data.pop(WIDGET) for data in (table, drawn, several))
     assert table == weights()._repr_mimebundle_()
     assert set(drawn) == {"image/png", "text/plain"}
-    assert several["text/html"].startswith("<pre>printed</pre><table>")
+    assert several["text/html"].startswith("<pre>printed</pre><table")
     assert several["text/plain"].startswith("printed\nquery (row)")
 
 
@@ -225,7 +225,7 @@ def test_what_the_function_prints_is_kept(page):
     explore(f, n=(0, 5))
     assert page.text() == "n is 1 <b>"
     page.move("n", 2)
-    assert page.html().startswith("<pre>n is 2 &lt;b&gt;</pre><table>")
+    assert page.html().startswith("<pre>n is 2 &lt;b&gt;</pre><table")
 
 
 def test_what_the_function_prints_is_kept_when_it_fails(page):
@@ -261,19 +261,6 @@ def test_a_function_that_moves_a_slider_ends_on_the_values_that_are_shown(page):
     length.value = 2
     assert (length.value, row.value) == (2, 1)
     assert page.text() == "length 2, row 1"
-
-
-def test_a_function_that_never_settles_does_not_hang(page):
-    slider = ipywidgets.IntSlider(0, 0, 10**6)
-
-    def f(n):
-        slider.value = n + 1
-        return f"{n}"
-
-    explore(f, n=slider)
-    assert 0 < int(page.text()) < 100
-    page.move("n", 500)
-    assert 500 < int(page.text()) < 600
 
 
 def test_a_figure_that_cannot_be_drawn_is_one_line_too(page):
@@ -522,11 +509,11 @@ def plain(temperature):
         ),
         (lambda a, b: "", {"a": (0, 5)}, TypeError, "needs a slider, or a default, for: b"),
         (plain, {"temperature": (5, 0)}, ValueError, r"temperature can't move: \(5, 0\) is no range"),
-        (plain, {"temperature": (0, 5, -1)}, ValueError, "its step must be above 0, not -1"),
+        (plain, {"temperature": (0, 5, -1)}, ValueError, r"can't move: \(0, 5, -1\).*the step above 0"),
         (plain, {"temperature": (1, 1)}, ValueError, r"temperature can't move: \(1, 1\) is no range"),
-        (plain, {"temperature": (0, 2, 5)}, ValueError, "its step 5 is larger than its range 2"),
-        (plain, {"temperature": (0.0, math.inf)}, ValueError, "temperature = .*inf.* must be finite"),
-        (plain, {"temperature": (math.nan, 1.0)}, ValueError, "must be finite"),
+        (plain, {"temperature": (0, 2, 5)}, ValueError, r"can't move: \(0, 2, 5\).*no larger than from end to end"),
+        (plain, {"temperature": (0.0, math.inf)}, ValueError, "temperature can't move: .*inf"),
+        (plain, {"temperature": (math.nan, 1.0)}, ValueError, "can't move: .*nan"),
         (plain, {"temperature": [[1.0, 0.0], [0.0, 1.0]]}, TypeError, "a list of pairs is read as labels and values"),
         (plain, {"temperature": torch.eye(2)}, TypeError, "a list of pairs is read as labels and values"),
         (plain, {"temperature": [torch.zeros(2), torch.ones(2)]}, TypeError, "a choice can't be a tensor"),
@@ -537,7 +524,7 @@ def plain(temperature):
         (plain, {"temperature": []}, ValueError, "slider temperature has no choices"),
         (plain, {"temperature": None}, TypeError, "slider temperature must be"),
         (plain, {"temperature": (1.0, 1.0)}, ValueError, "slider temperature"),
-        (plain, {"temperature": (0.0, 1.0, 5.0)}, ValueError, "slider temperature can't move: its step 5"),
+        (plain, {"temperature": (0.0, 1.0, 5.0)}, ValueError, "slider temperature can't move: .*no larger than"),
         (plain, {"temperature": ipywidgets.fixed(1)}, ValueError, "at least one slider that moves"),
         (plain, {"temperature": {"small": torch.zeros(2), "large": torch.ones(2)}}, ValueError, "slider temperature"),
         (lambda n=7: "", {"n": range(5)}, ValueError, "slider n can't start at 7"),

@@ -136,11 +136,6 @@ def test_frames_of_another_build_are_stored_whole(shown):
     assert frames(shown[0]) == [table(f(T)) for T in (2, 3, 4)]
 
 
-def test_texts_of_different_length_get_the_same_height(shown):
-    film(lambda n: "\n".join("line" for _ in range(n)), n=[1, 3])
-    assert [frame.count("\n") for frame in frames(shown[0])] == [2, 2]
-
-
 def test_figures_and_several_results(shown):
     def draw(height=1):
         figure, ax = plt.subplots(figsize=(2, 2))

@@ -11,10 +11,11 @@ import contextlib
 import copy
 import functools
 import inspect
+import math
 import re
-import reprlib
 import textwrap
 import threading
+import time
 import traceback
 import warnings
 from typing import NamedTuple
@@ -31,9 +32,7 @@ from ..heatmap import heatmap
 SECONDS = 3.0  # for all inputs of a check together
 _TABLE = 8  # a result with at most so many rows and columns is shown as heatmaps
 _WIDTH = 96  # characters in a line
-_NOTHING = (lambda: None).__code__
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 160
+_LONGEST = 160  # characters of a value in a message
 
 
 class Mistake(NamedTuple):
@@ -73,8 +72,7 @@ class Exercise:
         except Exception as error:  # of an answer that behaves like no other
             why = f"the check can't make sense of this answer: {_message(error)}"
         self.solved |= not why
-        is_sentence = re.match(r"[a-z]+[ ,'-]", why)  # and not code, such as norm()
-        why = why[:1].upper() + why[1:] if is_sentence else why
+        why = re.sub(r"^[a-z](?=[a-z]*[ ,'-])", lambda first: first[0].upper(), why)  # but code stays, such as norm()
         text = f"{self.name}: not yet. {why}" if why else f"✓ {self.name}: {self._right}"
         print("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="    ") for line in text.splitlines()))
         for table in tables:
@@ -82,10 +80,10 @@ class Exercise:
 
     def hint(self):
         """Print the next hint, from a nudge to nearly the answer."""
-        self._given = min(self._given + 1, len(self._hints))
-        hint = f"Hint {self._given} of {len(self._hints)}: {self._hints[self._given - 1]}"
-        print(textwrap.fill(hint, _WIDTH))
-        if self._given == len(self._hints):
+        count = len(self._hints)
+        self._given = min(self._given + 1, count)
+        print(textwrap.fill(f"Hint {self._given} of {count}: {self._hints[self._given - 1]}", _WIDTH))
+        if self._given == count:
             print(f"That was the last. exercise.{self.name}.solution() shows the solution.")
 
     def solution(self):
@@ -152,14 +150,13 @@ class Task(Exercise):
         """What is wrong, and the input that shows it, with what was expected."""
         lines = [why, f"This input shows it ({result.case}):"]
         lines += [f"  {name} = {_write(argument)}" for name, argument in zip(self._show, result.arguments, strict=True)]
-        expected, got = result.expected, result.got
-        if not isinstance(got, (torch.Tensor, bool)):  # and `why` says so
-            return ["\n".join(lines)]
-        places = _places(expected, got)
-        tables = _tables(expected, got, f"Yours, which differs at {places}" if places else "Yours", self._axes)
-        if not tables:
-            lines += [f"Expected: {_write(expected)}", f"Yours:    {_write(got)}"]
-            lines += [f"They differ at {places}."] if places else []
+        expected, got, tables = result.expected, result.got, []
+        if isinstance(got, (torch.Tensor, bool)):  # of others `why` says all
+            places = _places(expected, got)
+            tables = _tables(expected, got, f"Yours, which differs at {places}" if places else "Yours", self._axes)
+            if not tables:
+                lines += [f"Expected: {_write(expected)}", f"Yours:    {_write(got)}"]
+                lines += [f"They differ at {places}."] if places else []
         return ["\n".join(lines), *tables]
 
 
@@ -221,6 +218,15 @@ class Exercises:
 
 # What an answer gives
 
+_IN_PLACE = (
+    "it changed its argument itself, in place, so that whoever called it has lost what was there. Make a new one: "
+    "x = x - 1 instead of x -= 1, or begin with x = x.clone()."
+)
+_NO_GRADIENT = (
+    "the numbers are right, but the result has lost its gradient, and nothing could be trained with it. Leave out "
+    ".detach(), .data, .item(), torch.tensor() and torch.no_grad()."
+)
+
 
 class _Result:
     """What an answer gives for one input, and in `problem` what is wrong with it, or None."""
@@ -244,15 +250,9 @@ class _Result:
             self.got = _plain(self.got)
             self.problem = _compare(self.got, expected)
             if not self.problem and _content(given) != _content(arguments):
-                self.problem = (
-                    "it changed its argument itself, in place, so that whoever called it has lost what was there. Make "
-                    "a new one: x = x - 1 instead of x -= 1, or begin with x = x.clone()."
-                )
-            if not self.problem and lost:
-                self.problem = (
-                    "the numbers are right, but the result has lost its gradient, and nothing could be trained with "
-                    "it. Leave out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
-                )
+                self.problem = _IN_PLACE
+            elif not self.problem and lost:
+                self.problem = _NO_GRADIENT
         if limit.over:
             self.got = self.error = None
             self.problem = f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
@@ -274,9 +274,7 @@ def _compare(got, expected):
             return f"it returned {_kind(got)} instead of True or False."
         return None if got == expected else f"it returned {got} instead of {expected}."
     if isinstance(got, float) and not expected.dim():
-        return (
-            "it returned a plain number. Return the tensor, without .item() or float(): only that can be trained with."
-        )
+        return "it returned a plain number. Return the tensor, without .item() or float(): only that can be trained."
     if isinstance(got, tuple) and (right := [i for i, part in enumerate(got, 1) if not _compare(part, expected)]):
         return f"it returned {len(got)} results at once, and number {right[0]} is the right one: return that alone."
     if not isinstance(got, torch.Tensor):
@@ -334,26 +332,26 @@ def _aside():
 
 
 class _Limit:
-    """Interrupts what runs within it, as the kernel's interrupt does, once a check has taken SECONDS.
+    """Interrupts what runs within it, as the kernel's interrupt does, once a check has computed for SECONDS.
 
-    It can't stop a single call that waits outside Python, such as time.sleep, before that returns, nor a loop with a
-    bare except, which catches the interrupt, too: for these there is the kernel's restart. Only the main thread can be
-    interrupted; in another one there is no limit.
+    A busy machine takes none of them away. It can't stop a call that waits outside Python, such as time.sleep, nor a
+    loop with a bare except: for these there is the kernel's restart. Only the main thread can be interrupted.
     """
 
     def __init__(self):
         self.over = self._running = False
         self._lock = threading.Lock()
-        self._timer = threading.Timer(SECONDS, self._interrupt)  # a single one: to start one takes a while
-        self._timer.daemon = True
+        self._closed = threading.Event()
         if threading.current_thread() is threading.main_thread():
-            self._timer.start()
+            threading.Thread(target=self._watch, daemon=True).start()
 
-    def _interrupt(self):
-        with self._lock:
-            self.over = True
-            if self._running:
-                _thread.interrupt_main()
+    def _watch(self):
+        start = time.process_time()
+        while not self._closed.wait(0.2):  # again, for an interrupt is lost where none can be raised, as in a finaliser
+            with self._lock:
+                self.over = time.process_time() - start > SECONDS
+                if self.over and self._running:
+                    _thread.interrupt_main()
 
     def __enter__(self):
         with self._lock:
@@ -367,7 +365,7 @@ class _Limit:
 
     def close(self):
         """No interrupt comes any more."""
-        self._timer.cancel()
+        self._closed.set()
 
 
 # The cell of the answer
@@ -406,8 +404,8 @@ def _is_stub(answer):
         made = vars(answer).get("__init__")
         empty = made is None or set(made.__code__.co_names) <= {"super", "__init__"}
         return empty and _is_stub(vars(answer).get("forward"))
-    code = getattr(answer, "__code__", None)
-    return code is not None and (code.co_code, code.co_consts) == (_NOTHING.co_code, _NOTHING.co_consts)
+    code, nothing = getattr(answer, "__code__", None), (lambda: None).__code__
+    return code is not None and (code.co_code, code.co_consts) == (nothing.co_code, nothing.co_consts)
 
 
 def _kind(value):
@@ -427,15 +425,14 @@ def _kind(value):
 def _write(value):
     if isinstance(value, torch.Tensor):
         text = " ".join(str(value.detach()).split())
-        if len(text) <= 160:
+        if len(text) <= _LONGEST:
             return f"{text}, shape {tuple(value.shape)}"
         return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
     if inspect.isfunction(value):
         lines = (value.__doc__ or "").strip().splitlines()
         return f"the function {value.__name__}" + (f" ({lines[0].rstrip('.')})" if lines else "")
-    text = " ".join(_short.repr(value).split())
-    text = text if len(text) <= 160 else f"{text[:159]}…"
-    return f"something of type {type(value).__name__}" if " instance at 0x" in text else text
+    text = textwrap.shorten(repr(value), _LONGEST, placeholder="…")
+    return f"something of type {type(value).__name__}" if " object at 0x" in text else text
 
 
 def _places(expected, got):
@@ -454,20 +451,16 @@ def _tables(expected, got, title, axes):
     both = (expected, got)
     if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= _TABLE for t in both):
         return []
-    numbers = torch.cat([table.detach().double().flatten() for table in both])
-    low, high = numbers[numbers.isfinite()].aminmax() if numbers.isfinite().any() else (0.0, 0.0)
-    scale = {"low": low, "high": high} if low < high else {}
+    numbers = [n for table in both for n in table.flatten().tolist() if math.isfinite(n)]
+    scale = {"low": min(numbers), "high": max(numbers)} if len(set(numbers)) > 1 else {}
     return [heatmap(expected, axes=axes, title="Expected", **scale), heatmap(got, axes=axes, title=title, **scale)]
 
 
 def _message(error):
-    try:
-        text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
-    except Exception:
-        text = type(error).__name__
+    text = " ".join(traceback.format_exception_only(type(error), error))
     if isinstance(error, NameError) and error.name == "torch":
         text += " (write import torch above your function)"
-    return text if len(text) <= 240 else f"{text[:239]}…"
+    return textwrap.shorten(text, 240, placeholder="…")
 
 
 # Values
