@@ -10,13 +10,12 @@ import functools
 import html
 import math
 import operator
+import re
 import textwrap
 import unicodedata
-from numbers import Integral, Real
 
 import matplotlib
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from wcwidth import wcswidth
@@ -30,22 +29,18 @@ _SEQUENTIAL = "cividis"  # both are safe for colour-blind readers
 _DIVERGING = "RdBu_r"
 _ATTENTION = ("query", "key")  # what a row and a column stand for, unless told otherwise
 _LONGEST_LABEL = 16  # characters of a label in a picture; a table shows all
+_ISOLATING = "\u2068\u2069"  # around a label that runs from right to left: numbers beside it keep their order
 _SWATCHES = 9  # coloured cells in the legend
 _NOT_A_NUMBER = ("rgb(255, 214, 214)", "rgb(153, 0, 0)")  # ground and text of a cell with nan
 _INFINITE = ("rgb(224, 224, 224)", "rgb(0, 0, 0)")  # and of one with inf or -inf
+_TABLE = "font-size: 1em;"  # of the text around it, so that one setting enlarges both
+_CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
+_LABEL = "text-align: right; max-width: 9em; overflow-wrap: anywhere; white-space: normal;"
+_FRAME = " border-top: 2px solid rgb(230, 100, 0); border-bottom: 2px solid rgb(230, 100, 0);"
 
 
 def heatmap(
-    matrix,
-    queries=None,
-    keys=None,
-    *,
-    title=None,
-    axes=_ATTENTION,
-    highlight=None,
-    decimals=4,
-    low=None,
-    high=None,
+    matrix, queries=None, keys=None, *, title="", axes=_ATTENTION, highlight=None, decimals=4, low=None, high=None
 ):
     """Show a matrix as a coloured table: one row per query, one column per key.
 
@@ -70,29 +65,19 @@ def heatmap(
     """
     values = _numbers(matrix)
     rows, columns = values.shape
-    if isinstance(decimals, bool) or decimals not in range(11):
-        raise ValueError(f"decimals must be a whole number from 0 to 10, not {decimals!r}")
-    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
-        raise TypeError(f"axes must be two names, such as ('query', 'key'), not {axes!r}")
-    names = _labels("queries", queries, rows, "rows", values.shape)
-    square = keys is None and rows == columns
-    write = _writer(values, int(decimals))
-    return Heatmap(
-        values,
-        queries=names,
-        keys=names if square else _labels("keys", keys, columns, "columns", values.shape),
-        title=" ".join(str(title).split()) if title is not None else "",
-        axes=tuple(" ".join(str(name).split()) for name in axes),
-        highlight=_row_number(highlight, rows),
-        scale=_scale(values, low, high, write),
-        write=write,
-    )
+    queries = _labels("queries", queries, rows, "rows")
+    keys = queries if keys is None and rows == columns else _labels("keys", keys, columns, "columns")
+    title = " ".join(str(title or "").split())
+    axes = tuple(_labels("axes", axes, 2, "dimensions"))
+    highlight = None if highlight is None else _whole("highlight", highlight, "row", rows - 1)
+    write = _writer(values, _whole("decimals", decimals, "number of digits", 10))
+    return Heatmap(values, queries, keys, title, axes, highlight, write, _scale(values, low, high, write))
 
 
 class Heatmap:
-    """What `heatmap` returns. `matrix` is the (T, S) array, `queries` and `keys` are its labels as text."""
+    """What `heatmap` returns. `matrix` is the (T, S) array; `queries` and `keys` are its labels, as text shows them."""
 
-    def __init__(self, matrix, *, queries, keys, title, axes, highlight, scale, write):
+    def __init__(self, matrix, queries, keys, title, axes, highlight, write, scale):
         self.matrix = matrix
         self.queries = queries
         self.keys = keys
@@ -118,19 +103,19 @@ class Heatmap:
             import matplotlib.pyplot as plt  # takes a while, and shows the figure at the end of the cell
 
             ax = plt.figure(figsize=self._size(), layout="constrained").subplots()
-        picture = np.ma.masked_invalid(self.matrix.astype(float))
-        image = ax.imshow(picture, cmap=self.colormap, vmin=self.low, vmax=self.high, aspect="auto")
-        for axis, labels, name in ((ax.xaxis, self.keys, self.axes[1]), (ax.yaxis, self.queries, self.axes[0])):
-            axis.set_label_text(name, parse_math=False)  # a dollar sign is a token like any other
-            if len(labels) > MOST_TOKENS:
-                axis.set_major_locator(MaxNLocator(integer=True))
+        image = ax.imshow(self.matrix, cmap=self.colormap, vmin=self.low, vmax=self.high, aspect="auto")
+        keys, queries = _ticks(self.keys), _ticks(self.queries)
+        for axis, labels, name in ((ax.xaxis, keys, self.axes[1]), (ax.yaxis, queries, self.axes[0])):
+            axis.set_label_text(name.strip(_ISOLATING), parse_math=False)  # a dollar sign is a token like any other
+            if labels:
+                axis.set_ticks(range(len(labels)), labels, parse_math=False)
             else:
-                axis.set_ticks(range(len(labels)), map(_shortened, labels), parse_math=False)
-        if max(map(len, self.keys)) > 4:
+                axis.set_major_locator(MaxNLocator(integer=True))
+        if max(map(len, keys), default=0) > 4:
             ax.tick_params(axis="x", labelrotation=90)
         ax.set_title(textwrap.fill(self.title, 50), parse_math=False)
         if self.highlight is not None:
-            ax.axhspan(self.highlight - 0.5, self.highlight + 0.5, fill=False, edgecolor=_FRAME_COLOUR, linewidth=2)
+            ax.axhspan(self.highlight - 0.5, self.highlight + 0.5, fill=False, edgecolor="#e66400", linewidth=2)
         ax.figure.colorbar(image, ax=ax, format="%.3g")
         return ax
 
@@ -145,21 +130,19 @@ class Heatmap:
 
     def _html(self):
         row_name, column_name = map(literal, self.axes)
-        keys = [html.escape(key) for key in self.keys]  # as they stand in a hint
         relation = "attends to" if self.axes == _ATTENTION and self._is_attention() else "and"
         head = "".join(f'<th scope="col" style="{_LABEL}">{literal(key)}</th>' for key in self.keys)
         parts = [
             f'<table style="{_TABLE}"><caption style="{_CAPTION}">{literal(self._headline())}</caption>'
             f"<thead><tr><td>{row_name} ↓ {column_name} →</td>{head}</tr></thead><tbody>"
         ]
-        names = map(literal, self._marked_queries())
-        queries = map(html.escape, self.queries)
-        for row, (name, query, entries) in enumerate(zip(names, queries, self.matrix.tolist(), strict=True)):
+        rows = zip(self._marked_queries(), self.queries, self.matrix.tolist(), strict=True)
+        for row, (name, query, entries) in enumerate(rows):
             frame = _FRAME if row == self.highlight else ""
-            parts.append(f'<tr><th scope="row" style="{_LABEL}{frame}">{name}</th>')
-            for key, entry in zip(keys, entries, strict=True):
+            parts.append(f'<tr><th scope="row" style="{_LABEL}{frame}">{literal(name)}</th>')
+            for key, entry in zip(self.keys, entries, strict=True):
                 text = self._write(entry)
-                hint = f"{query} {relation} {key}: {text}"
+                hint = html.escape(f"{query} {relation} {key}: {text}")
                 parts.append(f'<td title="{hint}" style="{self._colours(float(text))}{frame}">{text}</td>')
             parts.append("</tr>")
         parts.append("</tbody></table>")
@@ -167,7 +150,7 @@ class Heatmap:
 
     def _legend(self):
         """The colour scale as a small table too, since colours on table cells are shown everywhere, GitHub included."""
-        low, high = self._write_end(self.low), self._write_end(self.high)
+        low, high = self._write(self.low), self._write(self.high)
         colours = _palette(self.colormap)
         chosen = [colours[step * 255 // (_SWATCHES - 1)] for step in range(_SWATCHES)]
         swatches = "".join(f'<td style="{colour}">&nbsp;</td>' for colour in chosen)
@@ -176,31 +159,29 @@ class Heatmap:
             f"<tr><td>{low}</td>{swatches}<td>{high}</td></tr></tbody></table>"
         )
 
-    def _write_end(self, number):
-        """An end of the scale, which may be a half where the matrix holds whole numbers."""
-        return self._write(int(number) if float(number).is_integer() and self.matrix.dtype.kind in "iu" else number)
-
     def _colours(self, number):
         """The inline style of a cell. `number` is rounded as shown, so that equal text always has equal colours."""
-        if not np.isfinite(number):
-            return _style(*(_NOT_A_NUMBER if np.isnan(number) else _INFINITE))
-        place = (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves, or two large ones may overflow
-        return _palette(self.colormap)[int(min(max(place * 256, 0), 255))]
+        if math.isnan(number):
+            return _style(*_NOT_A_NUMBER)
+        if math.isinf(number):
+            return _style(*_INFINITE)
+        # In halves, since the difference of two large numbers may overflow.
+        place = (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return _palette(self.colormap)[min(max(int(place * 256), 0), 255)]
 
     def _is_attention(self):
         """Whether each row is a distribution over the keys."""
-        return bool((self.matrix >= 0).all() and (np.abs(self.matrix.sum(axis=1, dtype=float) - 1) < 1e-3).all())
+        return bool((self.matrix >= 0).all() and (np.abs(self.matrix.sum(axis=1) - 1) < 1e-3).all())
 
     def _text(self):
-        rows = [[self._write(entry) for entry in row] for row in self.matrix.tolist()]
-        keys = map(_isolated, self.keys)
-        columns = [["", *self._marked_queries()], *([key, *cells] for key, *cells in zip(keys, *rows, strict=True))]
-        widths = [max(map(_width, column)) for column in columns]
+        named = zip(self._marked_queries(), self.matrix.tolist(), strict=True)
+        table = [["", *self.keys], *([name, *map(self._write, entries)] for name, entries in named)]
+        widths = [max(map(wcswidth, column)) for column in zip(*table, strict=True)]
         lines = [self._headline()]
-        for name, *cells in zip(*columns, strict=True):
-            padded = [" " * (width - _width(cell)) + cell for width, cell in zip(widths[1:], cells, strict=True)]
-            lines.append("  ".join([name + " " * (widths[0] - _width(name)), *padded]))
-        lines.append(f"colour scale from {self._write_end(self.low)} to {self._write_end(self.high)}")
+        for name, *cells in table:
+            padded = [" " * (width - wcswidth(cell)) + cell for width, cell in zip(widths[1:], cells, strict=True)]
+            lines.append("  ".join([name + " " * (widths[0] - wcswidth(name)), *padded]))
+        lines.append(f"colour scale from {self._write(self.low)} to {self._write(self.high)}")
         return "\n".join(lines)
 
     def _summary(self):
@@ -209,23 +190,14 @@ class Heatmap:
         seen = self.matrix[finite]
         ends = f"from {self._write(seen.min())} to {self._write(seen.max())}" if seen.size else "no finite number"
         odd = f", {finite.size - seen.size} nan or inf" if seen.size < finite.size else ""
-        peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
-        keys = [
-            _isolated(self.keys[peak]) if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True)
-        ]
-        where = "  ".join(f"{name}→{key}" for name, key in zip(self._marked_queries(), keys, strict=True))
         size = f"{finite.shape[0]} x {finite.shape[1]}"
+        peaks = np.where(finite, self.matrix, -np.inf).argmax(axis=1)
+        keys = [self.keys[peak] if some else "-" for peak, some in zip(peaks, finite.any(axis=1), strict=True)]
+        where = "  ".join(f"{name}→{key}" for name, key in zip(self._marked_queries(), keys, strict=True))
         return f"{self._headline()}, {size}, {ends}{odd}\nwhere each {self.axes[0]} peaks: {where}"
 
     def _marked_queries(self):
-        return [("▶ " if row == self.highlight else "") + _isolated(query) for row, query in enumerate(self.queries)]
-
-
-_TABLE = "font-size: 1em;"  # of the text around it, so that one setting enlarges both
-_CAPTION = "caption-side: top; text-align: left; white-space: nowrap;"
-_LABEL = "text-align: right; max-width: 9em; overflow-wrap: anywhere; white-space: normal;"
-_FRAME_COLOUR = "#e66400"
-_FRAME = " border-top: 2px solid rgb(230, 100, 0); border-bottom: 2px solid rgb(230, 100, 0);"
+        return [("▶ " if row == self.highlight else "") + query for row, query in enumerate(self.queries)]
 
 
 def _style(ground, text):
@@ -235,17 +207,18 @@ def _style(ground, text):
 @functools.cache
 def _palette(colormap):
     """The 256 cell styles of a colormap, each with the text colour, black or white, that reads better on it."""
-    colours = matplotlib.colormaps[colormap](range(256), bytes=True)[:, :3]
-    black = _luminance(colours) > 0.179  # from here on black has the higher contrast
-    texts = np.where(black, "rgb(0, 0, 0)", "rgb(255, 255, 255)").tolist()
-    return [_style(f"rgb({r}, {g}, {b})", text) for (r, g, b), text in zip(colours.tolist(), texts, strict=True)]
+    styles = []
+    for red, green, blue, _ in matplotlib.colormaps[colormap](range(256), bytes=True).tolist():
+        light = _luminance(red, green, blue) > 0.179  # from here on black has the higher contrast
+        styles.append(_style(f"rgb({red}, {green}, {blue})", "rgb(0, 0, 0)" if light else "rgb(255, 255, 255)"))
+    return styles
 
 
-def _luminance(colours):
-    """Relative luminance of sRGB colours, (..., 3) from 0 to 255, as WCAG 2.2 defines it: (...)."""
-    channels = np.asarray(colours) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return linear @ (0.2126, 0.7152, 0.0722)
+def _luminance(*channels):
+    """Relative luminance of an sRGB colour (0 to 255 per channel), as WCAG 2.2 defines it."""
+    shares = [channel / 255 for channel in channels]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _writer(values, decimals):
@@ -254,12 +227,12 @@ def _writer(values, decimals):
     Where that would hide the numbers (all round to zero) or stretch the table (a million and more), the form is the
     scientific one.
     """
-    finite = np.abs(values[np.isfinite(values)].astype(float))
-    largest = finite.max() if finite.size else 0
+    largest = np.abs(values[np.isfinite(values)].astype(float)).max(initial=0)
     form = "e" if largest >= 1e6 or 0 < largest < 0.5 * 10**-decimals else "f"
+    whole = values.dtype.kind in "iu"
 
     def write(number):
-        if isinstance(number, Integral):
+        if whole and float(number).is_integer():  # an end of the scale may be a half
             return str(int(number))
         text = f"{number:.{decimals}{form}}"
         # A tiny negative number is -0.0000 on one processor and 0.0000 on the next.
@@ -270,14 +243,14 @@ def _writer(values, decimals):
 
 def _scale(values, low, high, write):
     """Colormap and ends of the colour scale, rounded as shown: colours must not depend on digits that nobody sees."""
-    low, high = _end("low", low), _end("high", high)
     finite = values[np.isfinite(values)]
-    least, most = (float(write(end)) for end in ((finite.min(), finite.max()) if finite.size else (0.0, 1.0)))
-    if low is not None and high is not None and low >= high:
-        raise ValueError(f"low must be below high, but low is {low:g} and high is {high:g}")
-    low, high = (least if low is None else low), (most if high is None else high)
-    if low > high:
-        raise ValueError(f"low must be below high, but the colour scale would run from {low:g} to {high:g}")
+    ends = (finite.min(), finite.max()) if finite.size else (0, 1)
+    # To round the largest of all floats up gives infinity, which nan_to_num takes back.
+    least, most = (float(np.nan_to_num(float(write(end)))) for end in ends)
+    low = least if low is None else _converted("low", low, float, "a number or None")
+    high = most if high is None else _converted("high", high, float, "a number or None")
+    if not -math.inf < low <= high < math.inf or (low == high and least < most):
+        raise ValueError(f"low must be below high, both finite, but the colour scale runs from {low:g} to {high:g}")
     if least < 0 or low < 0:
         farthest = max(abs(low), abs(high))
         return _DIVERGING, -farthest, farthest
@@ -286,106 +259,82 @@ def _scale(values, low, high, write):
     return _SEQUENTIAL, low, high
 
 
-def _end(name, end):
-    """An end of the scale as a float, or None."""
-    if end is None:
-        return None
-    try:
-        number = float(end)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise TypeError(f"{name} must be a finite number or None, not {end!r}")
-    return number
-
-
 def _numbers(matrix):
     """`matrix` as a numpy array of its own, or a clear error."""
     try:
         values = np.array(_plain(matrix))
-    except ValueError:
-        raise _uneven(matrix) from None
-    if isinstance(matrix, torch.Tensor):
-        values = values.reshape(matrix.shape)  # an empty list has lost it
-    if values.dtype.kind == "b":
-        values = values.astype(int)
-    if values.dtype.kind not in "fiu":
-        odd = next((entry for entry in values.ravel().tolist() if not isinstance(entry, Real)), values.dtype)
-        raise TypeError(f"matrix must hold real numbers, but this {type(matrix).__name__} holds {odd!r}")
-    if values.ndim != 2:
-        row = "matrix[None, :]" if hasattr(matrix, "shape") else "[matrix]"
-        one = f". Choose one of its matrices, such as matrix{'[0]' * (values.ndim - 2)}"
-        advice = {0: "", 1: f". For a single row, pass {row}"}.get(values.ndim, one)
-        raise ValueError(f"matrix must have two dimensions, queries and keys, but its shape is {values.shape}{advice}")
+    except ValueError:  # numpy takes rows of one length alone
+        several = any(getattr(part, "ndim", 0) > 1 for part in matrix)
+        one = f"one matrix, not a {type(matrix).__name__} of {len(matrix)}: choose one of them"
+        raise ValueError(f"matrix must be {one if several else 'rows of equal length, one number per key'}") from None
+    if values.size and values.dtype.kind not in "biuf":
+        kinds = {type(entry).__name__ for entry in values.ravel().tolist()} - {"int", "float"}
+        raise TypeError(
+            f"matrix must hold real numbers, but this {type(matrix).__name__} holds {', '.join(sorted(kinds))}"
+        )
+    shape = tuple(getattr(matrix, "shape", values.shape))  # that of an empty list tells less
     if values.size == 0:
-        raise ValueError(f"matrix must not be empty, but its shape is {values.shape}")
-    return values
+        raise ValueError(f"matrix must not be empty, but its shape is {shape}")
+    if values.ndim != 2:
+        choice = f"Choose one of its matrices, such as matrix{'[0]' * (values.ndim - 2)}"
+        advice = choice if values.ndim > 2 else "For a single row, pass [matrix]"
+        raise ValueError(f"matrix must have two dimensions, queries and keys, but its shape is {shape}. {advice}")
+    return values.astype(int) if values.dtype.kind == "b" else values
 
 
-def _plain(matrix):
-    """Tensors, also those in a list, as lists of numbers: whatever their dtype, and whether or not they have a grad."""
-    if isinstance(matrix, torch.Tensor):
-        return matrix.tolist()
-    return [_plain(row) for row in matrix] if isinstance(matrix, (list, tuple)) else matrix
+def _plain(given):
+    """Tensors and arrays as nested lists of Python's own numbers, also where they stand in a list."""
+    if hasattr(given, "tolist"):
+        return given.tolist()
+    return [_plain(part) for part in given] if isinstance(given, (list, tuple)) else given
 
 
-def _uneven(matrix):
-    """What to tell about a list that is no matrix."""
-    if any(getattr(part, "ndim", 0) > 1 for part in matrix):
-        what = f"not a {type(matrix).__name__} of {len(matrix)}: choose one of them"
-        return ValueError(f"matrix must be one matrix, {what}")
-    lengths = sorted({len(row) for row in matrix if hasattr(row, "__len__")})
-    why = f"its rows have {', '.join(map(str, lengths[:5]))} entries"
-    if len(lengths) < 2:
-        why = "rows and single numbers, or deeper lists, are mixed in it"
-    return ValueError(f"matrix must be rows of equal length, one number for each key, but {why}")
-
-
-def _labels(name, labels, count, side, shape):
+def _labels(name, labels, count, side):
     """Labels as text, one per row or column; a set has no order, and one string is no list of strings."""
-    if labels is None:
-        return [str(number) for number in range(count)]
-    labels = labels.tolist() if hasattr(labels, "tolist") else labels
-    if isinstance(labels, (str, bytes, set, frozenset)) or not hasattr(labels, "__iter__"):
+    labels = range(count) if labels is None else labels
+    if isinstance(labels, (str, set)):
         raise TypeError(f"{name} must be a list of labels, not {labels!r}")
-    texts = [_visible(str(_plain(label))) for label in labels]
-    if len(texts) != count:
-        raise ValueError(f"{name} has {len(texts)} labels, but matrix has {count} {side} (shape {shape})")
-    return texts
+    labels = _plain(_converted(name, labels, list, "a list of labels"))
+    if len(labels) != count:
+        raise ValueError(f"{name} has {len(labels)} labels, but matrix has {count} {side}")
+    return [_isolated(_visible(str(label))) for label in labels]
 
 
 def _visible(label):
     """The label with what would not be seen, such as a line break, written out: a tokenizer has tokens like these."""
     if not label.strip():
         return repr(label)
-    start, end = len(label) - len(label.lstrip(" ")), len(label.rstrip(" "))
-    label = "␣" * start + label[start:end] + "␣" * (len(label) - end)
+    label = re.sub("^ +| +$", lambda spaces: "␣" * len(spaces[0]), label)
     joiners = "\u200c\u200d"  # parts of many emoji and of some scripts
     return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in label)
 
 
 def _isolated(label):
-    """The label such that letters written from right to left leave the order of what stands beside it alone."""
-    to_the_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in label)
-    return f"\u2068{label}\u2069" if to_the_left else label
+    """The label, between two signs where any of it runs from right to left."""
+    leftwards = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in label)
+    return f"{_ISOLATING[0]}{label}{_ISOLATING[1]}" if leftwards else label
 
 
-def _shortened(label):
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+def _ticks(labels):
+    """Labels as a picture has them, long ones cut; none where there are too many to be read."""
+    if len(labels) > MOST_TOKENS:
+        return []
+    plain = [label.strip(_ISOLATING) for label in labels]
+    return [label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…" for label in plain]
 
 
-def _width(text):
-    """Columns that the text takes in a fixed-width font: two for a Chinese character or an emoji."""
-    return len(text) if text.isascii() else max(wcswidth(text), 0)
-
-
-def _row_number(highlight, rows):
-    if highlight is None:
-        return None
+def _converted(name, given, kind, what):
+    """What was given, turned into that kind, or an error that names it."""
     try:
-        row = operator.index(highlight)  # also of a tensor, such as from argmax
-    except TypeError:
-        raise TypeError(f"highlight must be the number of a row, not {highlight!r}") from None
-    if not 0 <= row < rows:
-        raise ValueError(f"highlight must be a row from 0 to {rows - 1}, not {row}")
-    return row
+        return kind(given)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise TypeError(f"{name} must be {what}, not {given!r}") from None
+
+
+def _whole(name, given, what, most):
+    """A whole number from 0 on, also one in a tensor, such as argmax gives."""
+    wanted = f"a {what} from 0 to {most}"
+    number = _converted(name, given, operator.index, wanted)
+    if not 0 <= number <= most:
+        raise ValueError(f"{name} must be {wanted}, not {number}")
+    return number

@@ -44,14 +44,14 @@ OF_ATTENTION = (
 )
 SAME_AS_IN_HELPERS = (*OF_ATTENTION, "-k", "lesson")  # the functions that a lesson builds
 # For each file of the helpers the tests that might notice, one selection after the other until one does.
+OF_EXPLORE = ("tests/test_explore.py", "-k", "not real_kernel")
 OF_HELPERS = {
     "helpers/heatmap.py": [("tests/test_heatmap.py",), ("notebooks/02_softmax.ipynb",)],
-    "helpers/sliders.py": [
-        ("tests/test_sliders.py", "-k", "not real_kernel"),
-        ("notebooks/01_dot_product_scores.ipynb",),
-    ],
+    "helpers/explore.py": [OF_EXPLORE, ("notebooks/01_dot_product_scores.ipynb",)],
+    "helpers/result.py": [OF_EXPLORE],
+    "helpers/sliders.py": [OF_EXPLORE],
     "helpers/film.py": [("tests/test_film.py",), ("notebooks/08_training.ipynb",)],
-    "helpers/figures.py": [("tests/test_drawing.py",), ("tests/test_sliders.py", "-k", "figure or picture")],
+    "helpers/figures.py": [("tests/test_drawing.py",), ("tests/test_explore.py", "-k", "figure or picture")],
     "helpers/sentence.py": [("tests/test_expected_values.py",)],
     "helpers/environment.py": [("tests/test_environment.py",)],
     "helpers/attention.py": [OF_ATTENTION],
