@@ -1,6 +1,7 @@
 """How the lessons are tested: by strict nbval, and by what it leaves out, so that no wrong output passes.
 
-nbval compares text. Added here are figures, cells that were never run, a kernel that dies, and the solved exercises.
+nbval compares text. Added here are figures, numbers with a tolerance (tools/tolerance.py), cells that were never run, a
+kernel that dies, and the solved exercises.
 """
 
 import importlib
@@ -13,7 +14,8 @@ import nbformat
 import pytest
 from figures import MATPLOTLIB, TOLERANCE, difference, drawn_by, pictures
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
-from nbval.plugin import IPyNbCell, IPyNbFile
+from nbval.plugin import IPyNbCell, IPyNbFile, coalesce_streams
+from tolerance import MARK, marked, settled
 
 
 def pytest_configure(config):
@@ -58,6 +60,8 @@ class Lesson(IPyNbFile):
         """The cells, then the solved exercises where the lesson has any."""
         for cell in super().collect():
             cell.output_timeout = 60  # nbval would give up on an output after 5 s, which a busy machine may need
+            if MARK in cell.cell.source:
+                cell.options["check"] = False  # compared in compare_numbers
             yield cell
         of_exercises = [cell for cell in self.nb.cells if cell.id.startswith("exercise-") or cell.id == "progress"]
         cells = [cell for cell in of_exercises if cell.cell_type == "code"]
@@ -96,8 +100,25 @@ def pytest_runtest_call(item):
     result = yield
     if item.cell.execution_count is None:  # nbval passes a cell whose outputs were cleared
         item.raise_cell_error("This cell has no stored outputs. Store them: python tools/refresh.py")
+    if MARK in item.cell.source:
+        compare_numbers(item)
     compare_figures(item)
     return result
+
+
+def compare_numbers(item):
+    """Fail where a marked number is further from the stored one than its tolerance, or anything else differs."""
+    stored = coalesce_streams(item.cell.outputs)
+    try:
+        fresh, patterns = settled(item.cell.source, stored, item.test_outputs), marked(item.cell.source)
+    except ValueError as error:
+        item.raise_cell_error(str(error))
+    if not item.compare_outputs(fresh, stored):
+        item.raise_cell_error("Cell outputs differ", "\n".join(item.comparison_traceback))
+    lines = "".join(output.get("text", "") for output in stored).splitlines()
+    for pattern, _ in patterns:
+        if not any(map(pattern.fullmatch, lines)):
+            item.raise_cell_error(f"A print is marked, but no stored line is its own: {pattern.pattern}")
 
 
 def compare_figures(item):

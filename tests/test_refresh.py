@@ -85,3 +85,17 @@ def test_a_figure_is_kept_where_it_looks_the_same_and_replaced_where_not():
     new = [nbformat.from_dict({"output_type": "display_data", "data": {"image/png": other.data["image/png"]}})]
     refresh.keep_pictures(new, [curves])
     assert new[0].data["image/png"] == other.data["image/png"]
+
+
+def test_a_number_with_a_tolerance_is_kept_where_it_is_within_and_replaced_where_not():
+    def stored(text, source):
+        output = nbformat.v4.new_output("stream", text="share 0.50\n")
+        cell = nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
+        notebook = nbformat.v4.new_notebook(cells=[cell])
+        refresh.normalise(notebook, {cell.id: [output]})
+        return notebook.cells[0].outputs[0].text
+
+    marked = 'print(f"share {share:.2f}")  # give or take 0.05'
+    assert stored("share 0.54\n", marked) == "share 0.50\n"
+    assert stored("share 0.56\n", marked) == "share 0.56\n"
+    assert stored("share 0.54\n", 'print(f"share {share:.2f}")') == "share 0.54\n"

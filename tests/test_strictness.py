@@ -10,7 +10,7 @@ import pytest
 from figures import MATPLOTLIB, drawn_by, pictures
 from lessons import ROOT, code_cells, read
 
-LESSON, DIES = "02_softmax.ipynb", "dies.ipynb"
+LESSON, DIES, MARKED = "02_softmax.ipynb", "dies.ipynb", "marked.ipynb"
 CELLS = {cell.id: cell for cell in code_cells(read(ROOT / "notebooks" / LESSON))}
 COMPARABLE = drawn_by(pictures(CELLS["curves"].outputs)[0]) == MATPLOTLIB
 
@@ -65,6 +65,33 @@ def tamper(cells):
     return damage
 
 
+SHARE = 'print(f"share {0.52:.2f}")  # give or take 0.05'
+# What is wrong with a cell that has a marked line, what it prints, and what is stored.
+MARKED_CELLS = [
+    (None, SHARE, "share 0.52\n"),
+    (None, SHARE, "share 0.57\n"),
+    (None, SHARE, "share 0.47\n"),
+    ("too far off", SHARE, "share 0.58\n"),
+    ("another word", SHARE, "part 0.52\n"),
+    ("no number", SHARE, "share\n"),
+    ("a line more", SHARE, "share 0.52\nshare 0.52\n"),
+    ("a line less", SHARE + '\nprint("more")', "share 0.52\n"),
+    ("an exact number", 'print(f"{0.521:.2f}")\n' + SHARE, "0.53\nshare 0.52\n"),
+    ("not a number", SHARE.replace("0.52", "float('nan')"), "share 0.52\n"),
+    ("not a number either", SHARE.replace("0.52", "float('nan')"), "share nan\n"),
+    ("a mark without a number", 'print("share")  # give or take 0.05', "share\n"),
+    ("a mark on a print that does not run", f"if False:\n    {SHARE}\nprint('share')", "share\n"),
+]
+
+
+def write_marked_cells(path):
+    cells = [
+        nbformat.v4.new_code_cell(source, execution_count=1, outputs=[nbformat.v4.new_output("stream", text=stored)])
+        for _, source, stored in MARKED_CELLS
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     """Cell id -> whether it passed, in a run of the tampered lesson; and what was tampered with."""
@@ -78,8 +105,10 @@ def outcome(tmp_path_factory):
         nbformat.v4.new_code_cell(code, execution_count=1) for code in ("import os; os._exit(1)", "1 + 1")
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells_that_die), project / "notebooks" / DIES)
+    write_marked_cells(project / "notebooks" / MARKED)
     # Started in notebooks/, as a maintainer might.
-    command = [sys.executable, "-m", "pytest", LESSON, DIES, "-rA", "--color=no", "--durations=0", "--durations-min=0"]
+    options = ["-rA", "--color=no", "--durations=0", "--durations-min=0"]
+    command = [sys.executable, "-m", "pytest", LESSON, DIES, MARKED, *options]
     run = subprocess.run(command, cwd=project / "notebooks", capture_output=True, encoding="utf-8")
     verdicts = re.findall(rf"^(PASSED|FAILED) \S*{LESSON}::Cell (\d+)", run.stdout, re.MULTILINE)
     assert len(verdicts) == len(cells), run.stdout + run.stderr
@@ -110,3 +139,9 @@ def test_a_kernel_that_dies_fails_its_cell_at_once_and_holds_up_none_of_the_rest
     assert "The kernel died while this cell ran." in told
     (seconds,) = re.findall(rf"^([\d.]+)s call +\S*{DIES}::Cell 0", told, re.MULTILINE)
     assert float(seconds) < 20  # the cell's own time is 120
+
+
+@pytest.mark.parametrize("number", range(len(MARKED_CELLS)), ids=[str(what) for what, _, _ in MARKED_CELLS])
+def test_a_marked_line_has_room_for_its_numbers_and_for_nothing_else(outcome, number):
+    verdict = "FAILED" if MARKED_CELLS[number][0] else "PASSED"
+    assert re.search(rf"^{verdict} {MARKED}::Cell {number}\b", outcome[2].stdout, re.MULTILINE), outcome[2].stdout

@@ -4,8 +4,8 @@
     python tools/refresh.py notebooks/02_softmax.ipynb ...    these
 
 What is stored is normalised, so that a lesson that has not changed gives an empty `git diff`: no state of widgets, no
-times, no versions, execution counts from 1, and a figure only replaced where it looks different. A lesson that raises
-is left as it was.
+times, no versions, execution counts from 1, and a figure only replaced where it looks different, a number with a
+tolerance (tolerance.py) only where it is further off. A lesson that raises is left as it was.
 """
 
 import re
@@ -20,6 +20,7 @@ from lessons import LESSONS, ROOT
 from nbclient import NotebookClient
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import coalesce_streams, get_sanitize_patterns
+from tolerance import settled
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -75,6 +76,7 @@ def normalise(notebook, stored):
         count += 1
         cell.execution_count = count
         cell.outputs = coalesce_streams(cell.outputs)
+        cell.outputs = settled(cell.source, stored.get(cell.id, []), cell.outputs)
         keep_pictures(cell.outputs, stored.get(cell.id, []))
         for output in cell.outputs:
             normalise_output(output, count)

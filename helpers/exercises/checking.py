@@ -61,7 +61,9 @@ class Exercise:
         tables = []
         try:
             if _left_over(self._called, answer):
-                why = "the cell above did not run to its end, so this is an answer of before. Mend and run it first."
+                why = (
+                    "the cell above didn't run to its end, so this is an earlier answer. Mend and run that cell first."
+                )
             elif answer is ... or _is_stub(answer):
                 print(f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps.")
                 return
@@ -213,7 +215,7 @@ class Exercises:
         solved = [name for name, exercise in self.all.items() if exercise.solved]
         print(f"{len(solved)} of {len(self.all)} solved so far" + (f": {', '.join(solved)}." if solved else "."))
         if len(solved) == len(self.all):
-            print("That is all of this lesson. Well done!")
+            print("That's all of them in this lesson. Well done!")
 
 
 # What an answer gives

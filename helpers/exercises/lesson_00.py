@@ -16,7 +16,9 @@ exercise = Exercises(
         right="the row of one has its largest share, 0.1896, in the column of starts.",
         mistakes=[
             Mistake(
-                "one", "that would be one itself. A token need not like itself best: read its row from left to right."
+                "one",
+                "that would be one itself, but a token needn't like itself best. Read along its row, from "
+                "left to right.",
             ),
             Mistake(
                 "journey", "journey is the favourite of four rows, but look again at this one: two cells are close."
@@ -33,7 +35,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda answer: True,
-                "it is not a token. The answer is one of the six words that stand above the columns, alone.",
+                "that isn't a token. The answer is one of the six words above the columns, and nothing else.",
             ),
         ],
         hints=[
@@ -59,22 +61,22 @@ exercise = Exercises(
             ),
             "large numbers": lambda g: (1e4 * torch.randn(2, 3, generator=g), torch.randn(3, 2, generator=g)),
         },
-        right="A row per token goes in, and a row per token comes out, of another length.",
+        right="One row per token goes in, and one row per token comes out, of a different length.",
         mistakes=[
             Mistake(
                 lambda x, W: x @ W.transpose(-2, -1),
-                "you multiply by W transposed. That is another convention; here vectors are rows, and W stands to "
-                "their right as it is: x W.",
+                "you multiply by W transposed, which is another convention. Here vectors are rows, and W stands "
+                "to their right as it is: x W.",
             ),
             Mistake(
                 lambda x, W: W @ x,
-                "you multiply in the order W x. Here vectors are rows, with the matrix to their right.",
+                "you multiply in the order W x. Here vectors are rows, and the matrix stands to their right.",
             ),
-            Mistake(lambda x, W: x * W, "the sign * multiplies entry by entry. A product of matrices is @."),
+            Mistake(lambda x, W: x * W, "* multiplies entry by entry. The matrix product is @."),
         ],
         hints=[
-            "In the table of notation: vectors are rows, and a matrix stands to their right.",
-            "Python's sign for a product of matrices is @.",
+            "The section on notation says it: vectors are rows, and a matrix stands to their right.",
+            "Python's sign for the matrix product is @.",
             "The body is one line: return, then x, then the sign, then W.",
         ],
     ),

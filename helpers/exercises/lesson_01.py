@@ -54,11 +54,11 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda q, k: k @ q.transpose(-2, -1),
-                "your table is mirrored: its rows are keys and its columns queries. A row must be a query.",
+                "your table is mirrored: its rows are the keys and its columns the queries. A row must be a query.",
             ),
             Mistake(
                 lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
-                ".T turns around all dimensions of a batch, not only the last two. .transpose(-2, -1) leaves the "
+                ".T reverses all dimensions of a batch, not only the last two. .transpose(-2, -1) leaves the "
                 "batch alone.",
             ),
             Mistake(
@@ -70,29 +70,29 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda q, k: q @ k.transpose(0, 1),
-                "transpose(0, 1) exchanges the first two dimensions, which are the last two of a table, but not of a "
-                "batch: transpose(-2, -1).",
+                "transpose(0, 1) swaps the first two dimensions. In a table these are also the last two, but not "
+                "in a batch: use transpose(-2, -1).",
             ),
-            Mistake(lambda q, k: q * k, "the sign * multiplies entry by entry. You need a product of matrices, @."),
+            Mistake(lambda q, k: q * k, "* multiplies entry by entry. You need the matrix product, @."),
             Mistake(
                 lambda q, k: q @ q.transpose(-2, -1),
                 "the keys are not used: these are the scores of the queries with themselves.",
             ),
             Mistake(
                 lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]),
-                "view or reshape only deals the numbers out again. Rows must become columns: .transpose(-2, -1).",
+                "view and reshape only deal the same numbers out anew. Rows must become columns: .transpose(-2, -1).",
             ),
             Mistake(
                 lambda q, k: q @ k,
-                "the keys go in without being transposed. The last dimension of the first factor must meet the first "
-                "of the second, so that d_k is summed over.",
+                "the keys haven't been transposed. The last dimension of the first factor must meet the first of "
+                "the second, so that the sum runs over d_k.",
             ),
         ],
         hints=[
-            "The lesson does it for inputs and inputs: what changes if the keys are another table?",
+            "The lesson does it with inputs on both sides. What changes if the keys are another table?",
             "The shapes are (T, d_k) for the queries and (S, d_k) for the keys; the result is (T, S). Which of the two "
             "must be transposed?",
-            "For a batch, exchange the last two dimensions only: keys.transpose(-2, -1).",
+            "For a batch, swap the last two dimensions only: keys.transpose(-2, -1).",
         ],
     ),
     cosines=Task(
@@ -104,24 +104,24 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda q, k: q @ k.T / q.norm(dim=-1, keepdim=True) * k.norm(dim=-1),
-                "a / b * c multiplies by c: put the product of the norms into brackets.",
+                "a / b * c multiplies by c. Put the product of the norms in brackets.",
             ),
             Mistake(
                 lambda q, k: q @ k.T / q.norm(dim=-1) / k.norm(dim=-1),
-                "both norms are rows, (T,) and (S,). That of the queries must be a column: keepdim=True.",
+                "both norms are rows, (T,) and (S,). Those of the queries must be a column: keepdim=True.",
             ),
             Mistake(
                 lambda q, k: torch.nn.functional.cosine_similarity(q, k),
-                "cosine_similarity compares row i with row i only. Each query must meet each key.",
+                "cosine_similarity compares row i with row i only. Every query must meet every key.",
             ),
             Mistake(lambda q, k: q @ k.T, "these are the scores themselves: the lengths are still in them."),
             Mistake(
                 lambda q, k: q @ k.T / k.norm(dim=-1),
-                "you divide by the norms of the keys only. The length of the query is still in.",
+                "you divide by the norms of the keys only. The length of the query is still in there.",
             ),
             Mistake(
                 lambda q, k: q @ k.T / q.norm(dim=-1, keepdim=True),
-                "you divide by the norms of the queries only. The length of the key is still in.",
+                "you divide by the norms of the queries only. The length of the key is still in there.",
             ),
             Mistake(
                 lambda q, k: q @ k.T / (q.norm(dim=-1) * k.norm(dim=-1)),
@@ -129,11 +129,11 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda q, k: q @ k.T / (q.norm() * k.norm()),
-                "norm() without dim is one number for the whole table. Each row needs its own.",
+                "norm() without a dim gives one number for the whole table. Each row needs its own.",
             ),
             Mistake(
                 lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T,
-                "norm(dim=0) goes down the columns. The length of a vector is along its row, dim=-1.",
+                "norm(dim=0) goes down the columns. The length of a vector is taken along its row: dim=-1.",
             ),
             Mistake(
                 lambda q, k: q @ k.T / ((q**2).sum(dim=-1, keepdim=True) * (k**2).sum(dim=-1)),
@@ -147,22 +147,24 @@ exercise = Exercises(
         ],
         hints=[
             "The formula of angle and length, solved for the cosine: the dot product divided by both norms.",
-            "norm(dim=-1) gives a length per row. T queries and S keys: one of the two must be a column, (T, 1), the "
-            "other a row, (1, S).",
+            "norm(dim=-1) gives one length per row. For T queries and S keys, one set of lengths must be a "
+            "column, (T, 1), and the other a row, (1, S).",
             "queries.norm(dim=-1, keepdim=True) is a column, keys.norm(dim=-1) a row; divide queries @ keys.T by both.",
         ],
     ),
     doubled=Question(
         'my_doubled = "b"',
         form='a letter, "a", "b" or "c"',
-        right="all scores of that row double, so their order stays. The length of a query decides how much it "
-        "cares, never for whom.",
+        right="all scores in that row double, so their order stays the same. The length of a query decides how "
+        "much it cares, never for whom.",
         mistakes=[
-            Mistake("a", "that would need another order of the scores in its row, and each of them is doubled."),
+            Mistake(
+                "a", "for that the scores in its row would have to change their order, but every one of them doubles."
+            ),
             Mistake(
                 "c",
-                "a key twice as long would collect higher scores in its column. Here it is the query that grows: its "
-                "row.",
+                "a key twice as long would collect larger scores in its column. Here it is the query that grows, "
+                "and with it the scores in its row.",
             ),
         ],
         hints=[
@@ -179,28 +181,29 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda q: not torch.as_tensor(q).any(),
-                "a query of zeros has the score 0 with every key and prefers none.",
+                "a query of zeros scores 0 with every key and prefers none of them.",
             ),
             Mistake(
-                lambda q: not torch.isfinite(torch.as_tensor(q)).all(), "a vector that is not finite has no scores."
+                lambda q: not torch.isfinite(torch.as_tensor(q)).all(),
+                "with inf or nan in a query, the scores can't be compared.",
             ),
             Mistake(
                 lambda q: torch.allclose(torch.as_tensor(q, dtype=torch.float32), INPUTS[3], atol=1e-4),
-                "with's own vector does not do it: journey points nearly the same way and is longer, so it scores "
-                "higher.",
+                "the vector of with itself won't do: journey points nearly the same way and is longer, so it "
+                "scores higher.",
             ),
             Mistake(
                 lambda q: bool((torch.as_tensor(q) >= 0).all()),
-                "with all three numbers 0 or above it can't be done: journey has larger numbers than with in every "
-                "place, and so the higher score.",
+                "it can't be done with all three numbers at 0 or above: journey has larger numbers than with in "
+                "every place, and so gets the higher score.",
             ),
-            Mistake(lambda q: True, "another token has a score as high, or higher."),
+            Mistake(lambda q: True, "another token scores just as high, or higher."),
         ],
         hints=[
             "Compare the numbers of with and of journey. What would a negative number in the query do?",
             "If the query points away from all six, every score is negative, and the highest is the one nearest to 0.",
-            "Start from torch.tensor([-1.0, -1.0, -1.0]) and look at inputs @ my_query: with and one are close. Which "
-            "number of one is large? Make that place cost it more than with.",
+            "Start from torch.tensor([-1.0, -1.0, -1.0]) and look at inputs @ my_query: with and one are close. "
+            "Where does one have a large number? Make that place cost more.",
         ],
     ),
 )

@@ -34,9 +34,9 @@ def is_distribution(weights):
 
 
 _COLUMN = "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, dim=-1."
-_TABLE = "all weights together sum to 1. Each query divides its own attention: sum along the key axis only."
+_TABLE = "all the weights together sum to 1. But each query divides its own attention: sum along the key axis only."
 _ROW = (
-    "the sum has lost its dimension, so PyTorch reads it as a row, and each number is divided by the sum of another "
+    "the sum has lost its dimension, so PyTorch reads it as a row and divides each number by the sum of another "
     "query: keepdim=True."
 )
 _LARGEST = [
@@ -74,11 +74,11 @@ exercise = Exercises(
         show=("scores",),
         axes=("query", "key"),
         cases=_SCORES,
-        right="Each query has a distribution of its own, and no score is too large.",
+        right="Each query has a distribution of its own, and no score is too large for it.",
         mistakes=[
             Mistake(
                 lambda s: s.exp() / s.exp().sum(dim=-1, keepdim=True),
-                "it is the naive version: exp overflows for large scores, or becomes 0 for very negative ones. "
+                "this is the naive version: exp overflows for large scores, and becomes 0 for very negative ones. "
                 "Subtract the largest score of each row first.",
             ),
             Mistake(
@@ -91,26 +91,26 @@ exercise = Exercises(
             *[Mistake(_by_hand(largest, lambda e: e.sum(dim=-1)), _ROW) for largest in _LARGEST],
             Mistake(
                 _by_hand(lambda s: s.amax(dim=-1), lambda e: e.sum(dim=-1, keepdim=True)),
-                "the maximum has lost its dimension, so PyTorch reads it as a row, and from each number the maximum of "
-                "another query is subtracted: keepdim=True.",
+                "the maximum has lost its dimension, so PyTorch reads it as a row and subtracts from each number "
+                "the maximum of another query: keepdim=True.",
             ),
             Mistake(_by_hand(lambda s: s.amax(dim=0), lambda e: e.sum(dim=0)), _COLUMN),
             Mistake(
                 lambda s: torch.softmax(s, dim=1),
-                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+                "dim=1 is the key axis of a table, but not of a single row or of a batch. dim=-1 always is.",
             ),
             Mistake(
                 _by_hand(lambda s: s.amax(dim=1, keepdim=True), lambda e: e.sum(dim=1, keepdim=True)),
-                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+                "dim=1 is the key axis of a table, but not of a single row or of a batch. dim=-1 always is.",
             ),
             Mistake(
                 _by_hand(lambda s: s.amax(dim=0), lambda e: e.sum(dim=-1, keepdim=True)),
-                "you subtract the largest of each column. What is subtracted must be the same all along a row: the "
-                "largest of the row, amax(dim=-1, keepdim=True).",
+                "you subtract the largest score of each column. What you subtract must be the same all along a "
+                "row: its own largest, amax(dim=-1, keepdim=True).",
             ),
             Mistake(
                 lambda s: _by_hand(lambda t: t.max(dim=-1, keepdim=True), lambda e: e)(s),
-                "max with a dim gives two things, the numbers and their places. Take amax, or .values.",
+                "max with a dim returns two things, the numbers and their places. Use amax, or take .values.",
             ),
             Mistake(
                 _by_hand(lambda s: s.max(), lambda e: e.sum(dim=-1, keepdim=True)),
@@ -119,11 +119,11 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda s: s / s.sum(dim=-1, keepdim=True),
-                "the exponential is missing: that divides by the sum, which breaks on negative scores.",
+                "the exponential is missing: you only divide by the sum, which breaks on negative scores.",
             ),
             Mistake(
                 lambda s: (s - s.amax(dim=-1, keepdim=True)).exp(),
-                "the last step is missing: exponentials alone do not sum to 1.",
+                "the last step is missing: exponentials alone don't sum to 1.",
             ),
             Mistake(lambda s: torch.log_softmax(s, dim=-1), "that is log_softmax, the logarithm of the weights."),
         ],
@@ -147,32 +147,32 @@ exercise = Exercises(
             "a single row of scores": _hot(_SCORES["a single row of scores"], 0.5),
             "float64": _hot(_SCORES["float64"], 3.0),
         },
-        right="Cold makes a row decided, hot makes it even.",
+        right="Cold makes a row sharp, hot makes it even.",
         mistakes=[
             Mistake(
                 lambda s, t: torch.softmax(s * t, dim=-1),
-                "you multiply by the temperature. Then hot makes the weights decided: it must divide.",
+                "you multiply by the temperature, so hot makes the weights sharp. Divide by it.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s, dim=-1) * t,
-                "you multiply after softmax. The rows no longer sum to 1: the scores are what is divided.",
+                "you multiply after softmax, so the rows no longer sum to 1. It is the scores that are divided.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s / t, dim=1),
-                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+                "dim=1 is the key axis of a table, but not of a single row or of a batch. dim=-1 always is.",
             ),
             Mistake(
                 lambda s, t: _by_hand(_LARGEST[0], lambda e: e.sum(dim=-1, keepdim=True))(s),
-                "the temperature cancels in the fraction, and has no effect. It must divide the scores, before exp.",
+                "the temperature cancels out in the fraction and has no effect. It must divide the scores, before exp.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s, dim=-1) / t,
-                "you divide after softmax. The rows no longer sum to 1: the scores are what is divided.",
+                "you divide after softmax, so the rows no longer sum to 1. It is the scores that are divided.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s - t, dim=-1),
-                "the temperature has no effect: it is not used, or added to all scores, which softmax ignores. It "
-                "must divide them.",
+                "the temperature has no effect: either it isn't used, or it is added to all scores, which softmax "
+                "ignores. Divide the scores by it.",
             ),
             Mistake(
                 lambda s, t: torch.softmax(s / t, dim=0),
@@ -180,8 +180,8 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda s, t: torch.nn.functional.softmax(s / t),
-                "without dim, softmax guesses along which dimension it runs, and for a single row or a batch it "
-                "guesses another than the last.",
+                "without dim, softmax has to guess which dimension to run along, and for a batch it guesses "
+                "wrong: dim=-1.",
             ),
             Mistake(
                 lambda s, t: (s / t).exp() / (s / t).exp().sum(dim=-1, keepdim=True),
@@ -220,29 +220,29 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda w: bool((w.sum(dim=-1) == 1).all() and (w >= 0).all()),
-                "sums compared with == fail by rounding: use torch.allclose.",
+                "== fails because of rounding: compare the sums with torch.allclose.",
             ),
             Mistake(
                 lambda w: bool((w.sum(dim=-1) == 1).all()),
-                "sums compared with == fail by rounding: use torch.allclose. And no weight may be negative.",
+                "== fails because of rounding: compare the sums with torch.allclose. And no weight may be negative.",
             ),
             Mistake(
                 lambda w: w.sum(dim=-1) == 1,
-                "that is an answer for each query, and == fails by rounding. Use torch.allclose, which gives one "
-                "answer for all.",
+                "that gives an answer per query, and == fails because of rounding. Use torch.allclose, which "
+                "gives one answer for all.",
             ),
             Mistake(
                 lambda w: bool((w >= 0).all() and (w.sum(dim=-1) - 1 < 1e-4).all()),
-                "a sum far below 1 passes: its distance from 1 is what must be small, .abs().",
+                "a sum far below 1 gets through. It is the distance from 1 that must be small: use .abs().",
             ),
             Mistake(
                 lambda w: is_distribution(w) and bool((w < 1).all()),
-                "a weight may be 1 exactly: all the attention of a query on one key.",
+                "a weight may be exactly 1: all the attention of a query on one key.",
             ),
-            Mistake(lambda w: bool((w >= 0).all()), "the sums are not looked at. Each row must sum to 1."),
+            Mistake(lambda w: bool((w >= 0).all()), "you don't look at the sums. Each row must sum to 1."),
             Mistake(
                 _over(0),
-                "it looks at the columns. One distribution per query: sum along the key axis, dim=-1.",
+                "you look at the columns. There is one distribution per query: sum along the key axis, dim=-1.",
             ),
             Mistake(
                 _over(1),
@@ -250,14 +250,14 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: bool((w >= 0).all() and ((w.sum(dim=-1) - 1).abs() < 0.05).all()),
-                "it allows too much: a sum that is off by 0.01 is no rounding error.",
+                "you allow too much: a sum that is off by 0.01 is no rounding error.",
             ),
             Mistake(
                 lambda w: bool(
                     torch.allclose(w.sum(), torch.tensor(float(w[..., 0].numel()), dtype=w.dtype), atol=1e-3)
                     and (w >= 0).all()
                 ),
-                "it looks at the sum of everything. Errors of two rows can cancel: look at each row.",
+                "you look at the sum of everything. The errors of two rows can cancel out: look at each row.",
             ),
             Mistake(
                 lambda w: torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4),
@@ -267,7 +267,7 @@ exercise = Exercises(
                 lambda w: bool(
                     (w > 0).all() and torch.allclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4)
                 ),
-                "a weight may be 0 exactly: not negative is >= 0.",
+                "a weight may be exactly 0: not negative means >= 0.",
             ),
             Mistake(
                 lambda w: bool((w >= 0).all() and torch.allclose(w.sum(dim=-1), torch.ones(w.shape[:-1]), atol=1e-4)),
@@ -277,12 +277,13 @@ exercise = Exercises(
                 lambda w: bool(
                     (w >= 0).all() and torch.isclose(w.sum(dim=-1), torch.ones_like(w.sum(dim=-1)), atol=1e-4).any()
                 ),
-                "it is content if any row is right. All must be: .all().",
+                "you are content if any row is right. All of them must be: .all().",
             ),
         ],
         hints=[
             "Two conditions: no weight is negative, and each row sums to 1.",
-            "weights.sum(dim=-1) has a sum per query; compare it with torch.ones_like of itself by torch.allclose.",
+            "sums = weights.sum(dim=-1) has one sum per query. Compare it with torch.ones_like(sums) by "
+            "torch.allclose.",
             "(weights >= 0).all() is the other half; join the two with and, and return bool(...) of it.",
         ],
     ),
@@ -299,12 +300,12 @@ exercise = Exercises(
                 lambda answer: "c" in answer,
                 "in c each column sums to 1, but .T turns the columns into rows. Two mistakes that cancel: six ones.",
             ),
-            Mistake("b", "b prints them, but it is not alone."),
-            Mistake("d", "d prints them, but it is not alone."),
+            Mistake("b", "b does print them, but it isn't the only one."),
+            Mistake("d", "d does print them, but it isn't the only one."),
         ],
         hints=[
-            "For each line: which sums are 1 after softmax, those of the rows or those of the columns? And which does "
-            "the line then add up?",
+            "For each line: which sums are 1 after softmax, those of the rows or those of the columns? And which "
+            "of them does the line print?",
             "The scores are symmetric, so scores.T is the same table.",
             "Try the four lines in a cell of your own.",
         ],

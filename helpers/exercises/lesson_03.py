@@ -63,16 +63,16 @@ exercise = Exercises(
                 "the weights are transposed: row i mixes by the attention that token i receives, not by the attention"
                 " that it gives.",
             ),
-            Mistake(lambda w, v: w * v, "the sign * multiplies entry by entry. You need a sum over the keys: @."),
+            Mistake(lambda w, v: w * v, "* multiplies entry by entry. You need a sum over the keys: @."),
             Mistake(
                 lambda w, v: torch.softmax(w, dim=-1) @ v,
-                "softmax has run twice. These are weights already, not scores.",
+                "softmax has run twice: what you are given are weights already, not scores.",
             ),
             Mistake(
                 lambda w, v: w @ v / w.shape[-1],
-                "the sum is divided by the number of keys. A weighted sum is a mean already: the weights sum to 1.",
+                "you divide the sum by the number of keys. It is a mean already, since the weights sum to 1.",
             ),
-            Mistake(lambda w, v: v @ w, "the order is reversed: weights on the left, values on the right."),
+            Mistake(lambda w, v: v @ w, "the order is reversed. Weights go on the left, values on the right."),
             Mistake(
                 lambda w, v: v.mean(dim=-2, keepdim=True).expand(*w.shape[:-1], v.shape[-1]),
                 "every token gets the mean of all values. The weights are not used.",
@@ -98,7 +98,8 @@ exercise = Exercises(
             "a token that had all the weight": lambda g: (torch.tensor([[1.0, 0.0], [20.0, 0.0], [3.0, 1.0]]), 1),
             "float64": lambda g: (torch.randn(4, 2, generator=g).double(), 0),
         },
-        right="Switched off for all queries, and its share goes to the others. Lesson 09 hides the future like that.",
+        right="Switched off for all queries, and its share goes to the others. Lesson 09 hides the future in the "
+        "same way.",
         mistakes=[
             Mistake(
                 _off(lambda s, off: torch.softmax(_zeroed(s, off), dim=-1)),
@@ -122,18 +123,18 @@ exercise = Exercises(
             ),
             Mistake(
                 _off(lambda s, off: torch.softmax(s.index_fill(-1, torch.tensor([off]), -100.0), dim=-1)),
-                "a score such as -100 is no switch: where the others are lower still, the token gets a share. It must"
-                " be minus infinity.",
+                "a score such as -100 doesn't switch it off: where the others are lower still, the token gets a "
+                "share. It must be minus infinity.",
             ),
             Mistake(
                 _off(lambda s, off: torch.softmax(s.index_fill(-2, torch.tensor([off]), -torch.inf), dim=-1)),
-                "you have switched off the token as a query, a row: with minus infinity all over, its row is nan. A "
-                "key is a column.",
+                "you have switched off the token as a query, a row: with minus infinity everywhere, its row is "
+                "nan. A key is a column.",
             ),
             Mistake(
                 lambda x, off: (lambda z: torch.softmax(z @ z.T, dim=-1) @ z)(x.index_fill(0, torch.tensor([off]), 0)),
-                "an input of zeros has the score 0 with all, and exp(0) is 1: the token still gets a share, and its "
-                "own query is lost. Its weight must be 0.",
+                "an input of zeros scores 0 with every token, and exp(0) is 1: it still gets a share, and its own "
+                "query is lost. Its weight must be 0.",
             ),
             Mistake(
                 _off(
@@ -150,22 +151,22 @@ exercise = Exercises(
                 lambda x, off: torch.softmax((x @ x.T).index_fill(-1, torch.tensor([off]), -torch.inf), dim=-1),
                 "these are the weights. The result is weights @ inputs.",
             ),
-            Mistake(_off(lambda s, off: torch.softmax(s, dim=-1)), "nothing is switched off."),
+            Mistake(_off(lambda s, off: torch.softmax(s, dim=-1)), "nothing has been switched off."),
             Mistake(
                 _off(lambda s, off: torch.softmax(_zeroed(torch.softmax(s, dim=-1), off), dim=-1)),
-                "softmax again is not a division by the sum: it makes the weights nearly even, and 0 becomes a share "
-                "again.",
+                "a second softmax isn't a division by the sum: it makes the weights nearly even, and 0 becomes a "
+                "share again.",
             ),
             Mistake(
                 lambda inputs, off: (lambda rest: torch.softmax(rest @ rest.T, dim=-1) @ rest)(
                     inputs[[i for i in range(len(inputs)) if i != off]]
                 ),
-                "the token is gone from the result, too. It is switched off as a key only; as a query it still asks.",
+                "the token is gone from the result, too. Switch it off as a key only; as a query it still asks.",
             ),
         ],
         hints=[
             "A key is a column of the scores, and of the weights.",
-            "Which score leads to a weight of exactly 0, and adds nothing to the sum under the fraction?",
+            "Which score leads to a weight of exactly 0, and adds nothing to the sum that softmax divides by?",
             "scores[:, off] = -torch.inf, then softmax, then the weighted sum.",
         ],
     ),
@@ -200,7 +201,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: torch.special.entr(w).sum(dim=1),
-                "dim=1 is the key axis of a table, but neither of a single row nor of a batch. dim=-1 always is.",
+                "dim=1 is the key axis of a table, but not of a single row or of a batch. dim=-1 always is.",
             ),
             Mistake(lambda w: -torch.special.entr(w).sum(dim=-1), "the minus sign is missing."),
             Mistake(
@@ -209,24 +210,24 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: torch.special.entr(w).sum(),
-                "it sums over everything. Each row has an entropy of its own: dim=-1.",
+                "you sum over everything. Each row has an entropy of its own: dim=-1.",
             ),
             Mistake(
                 lambda w: torch.special.entr(w).sum(dim=0),
-                "it sums down the columns. An entropy belongs to a query: dim=-1.",
+                "you sum down the columns. An entropy belongs to a query: dim=-1.",
             ),
             Mistake(
                 lambda w: -(w * (w + 1e-3).log()).sum(dim=-1),
-                "a small number inside the logarithm changes the result: give weights of 0 the term 0 exactly.",
+                "a small number inside the logarithm changes the result. A weight of 0 must add exactly 0.",
             ),
             Mistake(
-                lambda w: torch.special.entr(w).mean(dim=-1), "it is the mean of the terms. An entropy is their sum."
+                lambda w: torch.special.entr(w).mean(dim=-1), "that is the mean of the terms. An entropy is their sum."
             ),
         ],
         hints=[
             "Minus the sum of w ln w, along the key axis.",
-            "What is 0 * torch.tensor(0.0).log()? Replace weights of 0 before the logarithm, or use a function that "
-            "knows.",
+            "What is 0 * torch.tensor(0.0).log()? Replace weights of 0 before the logarithm, or use a function "
+            "that knows about them.",
             "torch.special.entr(w) is -w ln w, and 0 for 0; or torch.where(weights > 0, weights, 1).log().",
         ],
     ),
@@ -247,7 +248,9 @@ exercise = Exercises(
                 lambda c, order: c[order],
                 "indexing with order shuffles once more. To undo it, row n must go to place order[n].",
             ),
-            Mistake(lambda c, order: c.flip(0), "turning the rows around undoes an order only if that was a reversal."),
+            Mistake(
+                lambda c, order: c.flip(0), "reversing the rows undoes a shuffle only if that was a reversal, too."
+            ),
             Mistake(
                 lambda c, order: c.clone(), "nothing has moved: row n of the shuffled table belongs to place order[n]."
             ),
@@ -255,7 +258,7 @@ exercise = Exercises(
         hints=[
             "context_shuffled[0] is the context vector of the token at place order[0] of the sentence.",
             "Make an empty table and fill its rows: context[order[n]] = context_shuffled[n].",
-            "All rows at once: context[order] = context_shuffled. Or torch.tensor(order).argsort() as index.",
+            "All rows at once: context[order] = context_shuffled. Or use torch.tensor(order).argsort() as an index.",
         ],
     ),
     hull=Question(
@@ -268,11 +271,11 @@ exercise = Exercises(
                 "a", "a low temperature puts all weight on one token. That leads to an input, but never beyond it."
             ),
             Mistake(
-                "b", "a longer query makes the row more decided, as a low temperature does. The weights still sum to 1."
+                "b", "a longer query makes the row sharper, as a low temperature does. The weights still sum to 1."
             ),
         ],
         hints=[
-            "The first numbers of the inputs lie between 0.05 and 0.77. A weighted mean of them lies where?",
+            "The first numbers of the inputs lie between 0.05 and 0.77. Where does a weighted mean of them lie?",
             "Sharper weights move the context vector towards one of the inputs. Can it pass it?",
         ],
     ),

@@ -118,29 +118,31 @@ exercise = Exercises(
         mistakes=[
             Mistake(_attend(lambda x, keys: 1.0), "the scale is missing: divide the scores by the square root of d_k."),
             Mistake(
-                _attend(lambda x, keys: keys.shape[-1]), "the scores are divided by d_k itself. It is its square root."
+                _attend(lambda x, keys: keys.shape[-1]),
+                "you divide the scores by d_k itself. It should be its square root.",
             ),
             Mistake(
                 _attend(lambda x, keys: x.shape[-1] ** 0.5),
-                "the scale comes from d_in, the size of an input. It is the size of a key, keys.shape[-1], that is "
-                "summed over in a dot product.",
+                "the scale comes from d_in, the size of an input. A dot product sums over the size of a key, "
+                "keys.shape[-1].",
             ),
             Mistake(
                 _attend(lambda x, keys: x.shape[-2] ** 0.5),
-                "the scale comes from the number of tokens, T. It is the size of a key, keys.shape[-1].",
+                "the scale comes from the number of tokens, T. It should come from the size of a key, keys.shape[-1].",
             ),
             Mistake(
                 _attend(dim=-2),
-                "softmax runs over the queries. Along the key axis it is dim=-1: one distribution per query.",
+                "softmax runs over the queries. The key axis is dim=-1: one distribution per query.",
             ),
             Mistake(
                 _attend(dim=0),
-                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
-                "is dim=-1.",
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. The key axis is dim=-1.",
             ),
-            Mistake(_attend(mix=lambda x, keys, values: x), "you mix the inputs. What is mixed are the values."),
-            Mistake(_attend(mix=lambda x, keys, values: keys), "you mix the keys. What is mixed are the values."),
-            Mistake(_attend(swap=True), "queries and keys have changed places: in row i the scores of query i belong."),
+            Mistake(_attend(mix=lambda x, keys, values: x), "you mix the inputs. It is the values that are mixed."),
+            Mistake(_attend(mix=lambda x, keys, values: keys), "you mix the keys. It is the values that are mixed."),
+            Mistake(
+                _attend(swap=True), "queries and keys have changed places: row i should hold the scores of query i."
+            ),
             Mistake(
                 _attend(transpose=True),
                 "the matrices are transposed. That runs only where they are square; ours are (d_in, d_k), so it is x "
@@ -148,12 +150,12 @@ exercise = Exercises(
             ),
             Mistake(
                 _attend(turn=_turned),
-                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                ".T reverses all dimensions of a batch: .transpose(-2, -1) swaps only the last two.",
             ),
             Mistake(
                 _attend(lambda x, keys: 1.0, turn=_turned),
-                "the scale is missing: divide the scores by the square root of d_k. And .T turns a batch around "
-                "altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                "the scale is missing: divide the scores by the square root of d_k. And .T reverses all "
+                "dimensions of a batch: .transpose(-2, -1) swaps only the last two.",
             ),
             Mistake(
                 _attend(lambda x, keys: 2**0.5),
@@ -162,12 +164,13 @@ exercise = Exercises(
             ),
             Mistake(
                 _attend(lambda x, keys: 2**0.5, turn=_turned),
-                "the scale is always the square root of 2, which fits only keys of two numbers: take keys.shape[-1]. "
-                "And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                "the scale is always the square root of 2, which fits only keys of two numbers: take "
+                "keys.shape[-1]. And .T reverses all dimensions of a batch: .transpose(-2, -1) swaps only the "
+                "last two.",
             ),
             Mistake(
                 _attend(lambda x, keys: keys.shape[-1] ** -0.5),
-                "you multiply by the square root of d_k. The scores are divided by it.",
+                "you multiply by the square root of d_k. The scores must be divided by it.",
             ),
             Mistake(
                 _attend(lambda x, keys: len(keys) ** 0.5),
@@ -180,7 +183,7 @@ exercise = Exercises(
             ),
             Mistake(
                 _attend(lambda x, keys: 1.0, dim=0),
-                "the scale is missing, and softmax runs over dim=0, the queries. Along the key axis it is dim=-1.",
+                "the scale is missing, and softmax runs along dim=0, over the queries. The key axis is dim=-1.",
             ),
             Mistake(
                 lambda x, Q, K, V: my_attention(x, Q, V, K),
@@ -188,7 +191,7 @@ exercise = Exercises(
             ),
             Mistake(
                 _attend(lambda x, keys: 1.0, mix=lambda x, keys, values: values / keys.shape[-1] ** 0.5),
-                "you divide after softmax, and the weights no longer sum to 1. The scores are what is divided.",
+                "you divide after softmax, so the weights no longer sum to 1. It is the scores that are divided.",
             ),
             Mistake(
                 lambda x, *matrices: _attend(mix=lambda x, keys, values: torch.eye(x.shape[-2]).to(x))(x, *matrices),
@@ -196,19 +199,19 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda x, Q, K, V: x @ Q @ (x @ K).transpose(-2, -1) / K.shape[-1] ** 0.5 @ (x @ V),
-                "softmax is missing: the scores are no weights yet.",
+                "softmax is missing: scores aren't weights yet.",
             ),
         ],
         hints=[
             "Five lines, as in the section All tokens in five lines.",
-            "queries, keys and values are x times a matrix each. The scores are queries @ keys.transpose(-2, -1).",
+            "queries, keys and values are each x times a matrix. The scores are queries @ keys.transpose(-2, -1).",
             "weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1); return weights @ values.",
         ],
     ),
     shapes=Question(
         "my_shapes = [[5, 3], [5, 5], [5, 2]]  # queries (T, d_k), weights (T, T), context vectors (T, d_v)",
         form="three pairs of numbers, [[rows, columns], [rows, columns], [rows, columns]]",
-        right="a query has d_k numbers, a row of weights a number per token, a context vector d_v.",
+        right="a query has d_k numbers, a row of weights one number per token, and a context vector d_v.",
         mistakes=[
             Mistake(
                 lambda s: list(map(int, s[1])) == [3, 3],
@@ -225,11 +228,11 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda s: list(map(int, s[0])) == [5, 4],
-                "queries are what the inputs become, x @ W_query: each has d_k numbers.",
+                "a query is an input times a matrix, x @ W_query, so it has d_k numbers.",
             ),
             Mistake(
                 lambda s: any(int(pair[0]) != 5 for pair in s),
-                "rows are tokens: every one of the three has T = 5 rows.",
+                "rows are tokens: all three have T = 5 rows.",
             ),
             Mistake(
                 lambda s: list(map(int, s[0])) != [5, 3],
@@ -270,7 +273,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda W, loss, r: my_step(W, loss, r) - W,
-                "that is how far W moves. The new matrix is W and this step together.",
+                "that is how far W moves. The new matrix is W plus this step.",
             ),
             Mistake(
                 lambda W, loss, r: W - my_step(W, loss, r),
@@ -293,8 +296,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda W, loss, r: W - r * torch.autograd.grad(loss(W), [W])[0],
-                "W is a plain tensor, which keeps no gradient. Make one of it that does: W = "
-                "W.detach().requires_grad_().",
+                "W is a plain tensor, which keeps no gradient. Make one that does: W = W.detach().requires_grad_().",
             ),
             Mistake(lambda W, loss, r: W.clone(), "W has not moved."),
             Mistake(
@@ -336,22 +338,22 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.equal(x @ W, y),
-                "results are compared with ==. Two ways to add up differ in the last digit: use torch.allclose.",
+                "you compare with ==, but two ways of adding up may differ in the last digit: use torch.allclose.",
             ),
             Mistake(
                 lambda x, W, y: W.shape[1] == x.shape[-1] and torch.equal(x @ W.T, y),
-                "results are compared with ==. Two ways to add up differ in the last digit: use torch.allclose.",
+                "you compare with ==, but two ways of adding up may differ in the last digit: use torch.allclose.",
             ),
             *[
                 Mistake(
                     wrong,
-                    "not every W lets both products be computed: look at the shapes first. And torch.equal compares "
-                    "with ==, which fails by rounding: use torch.allclose.",
+                    "both products can't always be computed: look at the shapes first. And torch.equal compares "
+                    "with ==, which fails because of rounding: use torch.allclose.",
                 )
                 for wrong in (lambda x, W, y: torch.equal(x @ W.T, y), lambda x, W, y: not torch.equal(x @ W, y))
             ],
             *[
-                Mistake(wrong, "not every W lets both products be computed: look at the shapes first.")
+                Mistake(wrong, "both products can't always be computed: look at the shapes first.")
                 for wrong in (
                     lambda x, W, y: torch.allclose(x @ W.T, y, atol=1e-4),
                     lambda x, W, y: not torch.allclose(x @ W, y, atol=1e-4),
@@ -359,15 +361,16 @@ exercise = Exercises(
             ],
             Mistake(
                 lambda x, W, y: x.shape[-1] != W.shape[0] or not torch.allclose(x[0] @ W, y[0], atol=1e-4),
-                "only the first token is compared. If it is all zeros, it fits both: compare all tokens.",
+                "you compare only the first token. If it is all zeros, it fits both: compare all tokens.",
             ),
             Mistake(lambda x, W, y: True, "you say yes to everything. Compare x @ W with y."),
             Mistake(
-                lambda x, W, y: not is_stored_transposed(x, W, y), "the other way round: True means that y is x @ W.T."
+                lambda x, W, y: not is_stored_transposed(x, W, y),
+                "it's the other way round: True means that y is x @ W.T.",
             ),
         ],
         hints=[
-            "Which of the two products can be computed at all? And if both, which one gives y?",
+            "Which of the two products can be computed at all? And if both can, which one gives y?",
             "x @ W needs x.shape[-1] == W.shape[0].",
             "If that holds, return not torch.allclose(x @ W, y, atol=1e-4); else True.",
         ],

@@ -52,22 +52,22 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda q, k: torch.softmax(q @ _turned(k) / k.shape[-1] ** 0.5, dim=-1),
-                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                ".T reverses all dimensions of a batch: .transpose(-2, -1) swaps only the last two.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ _turned(k), dim=-1),
-                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
-                "two dimensions only.",
+                "the scale is missing. And .T reverses all dimensions of a batch: .transpose(-2, -1) swaps only "
+                "the last two.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ _turned(k) / 2**0.5, dim=-1),
-                "the scale is always the square root of 2, the size of lesson 04: take keys.shape[-1]. And .T turns a "
-                "batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                "the scale is always the square root of 2, the key size of lesson 04: take keys.shape[-1]. And .T "
+                "reverses all dimensions of a batch: .transpose(-2, -1) swaps only the last two.",
             ),
             Mistake(
                 _scaled(lambda q, k: k.shape[1] ** 0.5),
                 "keys.shape[1] is the size of a key in a table, but the number of keys in a batch. keys.shape[-1] "
-                "is always the size.",
+                "is always the size of a key.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=1),
@@ -75,47 +75,47 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda q, k: q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5,
-                "these are the scaled scores. Softmax makes weights of them.",
+                "these are the scaled scores. Softmax turns them into weights.",
             ),
             Mistake(_scaled(lambda q, k: 1.0), "the scale is missing."),
             Mistake(
                 _scaled(lambda q, k: k.shape[-1]),
-                "you divide by d_k. It is its square root: the standard deviation, not the variance.",
+                "you divide by d_k. It should be its square root: the standard deviation, not the variance.",
             ),
             Mistake(
-                _scaled(lambda q, k: k.shape[-1] ** -0.5), "you multiply by the scale. It must make the scores smaller."
+                _scaled(lambda q, k: k.shape[-1] ** -0.5),
+                "you multiply by the scale. Divide by it: the scores must become smaller.",
             ),
             Mistake(
                 _scaled(lambda q, k: k.shape[-2] ** 0.5),
-                "the scale comes from the number of keys, keys.shape[-2]. What is summed over has the size "
+                "the scale comes from the number of keys, keys.shape[-2]. A score sums over the size of a key, "
                 "keys.shape[-1].",
             ),
             Mistake(
                 _scaled(lambda q, k: q.shape[-2] ** 0.5),
-                "the scale comes from the number of queries. What is summed over has the size keys.shape[-1].",
+                "the scale comes from the number of queries. A score sums over the size of a key, keys.shape[-1].",
             ),
             Mistake(
                 _scaled(lambda q, k: len(k) ** 0.5),
-                "len(keys), or keys.shape[0], is the number of keys, or of sentences in a batch. What is summed over "
-                "has the size keys.shape[-1].",
+                "len(keys), or keys.shape[0], is the number of keys, or of sentences in a batch. A score sums "
+                "over the size of a key, keys.shape[-1].",
             ),
             Mistake(
                 _scaled(lambda q, k: 2**0.5),
-                "the scale is always the square root of 2, the size of lesson 04. It must follow the keys: "
+                "the scale is always the square root of 2, the key size of lesson 04. It must follow the keys: "
                 "keys.shape[-1].",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ k.transpose(-2, -1), dim=-1) / k.shape[-1] ** 0.5,
-                "you scale the weights, after softmax: they no longer sum to 1.",
+                "you scale the weights, after softmax, so they no longer sum to 1.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=0),
-                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
-                "is dim=-1.",
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. The key axis is dim=-1.",
             ),
             Mistake(
                 lambda q, k: torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5, dim=-2),
-                "softmax runs over the queries. Along the key axis it is dim=-1.",
+                "softmax runs over the queries. The key axis is dim=-1.",
             ),
         ],
         hints=[
@@ -167,16 +167,16 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: w[:, None] * (1 - w[None, :]),
-                "the delta of the formula is 1 only on the diagonal, where j = n, and else 0.",
+                "the delta of the formula is 1 only on the diagonal, where j = n, and 0 elsewhere.",
             ),
             Mistake(
                 lambda w: w[:, None] * w[None, :],
-                "that is the product w_j w_n, which the formula subtracts: from w_j on the diagonal, else from 0.",
+                "that is the product w_j w_n, which the formula subtracts: from w_j on the diagonal, from 0 elsewhere.",
             ),
-            Mistake(lambda w: w[:, None] * w[None, :] - torch.diag(w), "all signs are turned around."),
+            Mistake(lambda w: w[:, None] * w[None, :] - torch.diag(w), "all the signs are reversed."),
             Mistake(
                 lambda w: torch.diag(w - w * w),
-                "only the diagonal is there. A larger score of one key takes from all others.",
+                "only the diagonal is there. A larger score for one key takes away from all the others.",
             ),
             Mistake(
                 lambda w: torch.eye(len(w), dtype=w.dtype) - w[:, None] * w[None, :],
@@ -184,7 +184,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda w: torch.diag(w) - torch.diag(w) @ (w[:, None].expand(len(w), len(w))),
-                "it is w_j times (delta - w_n); you take w_j twice.",
+                "the formula is w_j times (delta - w_n); you have w_j in it twice.",
             ),
         ],
         hints=[
@@ -196,15 +196,15 @@ exercise = Exercises(
     broken=Question(
         'my_broken = "c"',
         form='a letter, "a", "b", "c" or "d"',
-        right="128 ** 0.5 is 11.3 where 2 ** 0.5 would be 1.4: the scores become eight times too small, and all rows "
-        "nearly even. Nothing complains, because each row still sums to 1.",
+        right="128 ** 0.5 is 11.3, where 2 ** 0.5 would be 1.4. The scores become eight times too small, and all "
+        "rows nearly even. Nothing complains, because each row still sums to 1.",
         mistakes=[
             Mistake("a", "PyTorch never compares the scale with the shapes: it is only a number."),
-            Mistake("b", "too small a scale would make the rows decided. Here the scores are divided by too much."),
+            Mistake("b", "dividing by too little would make the rows sharp. Here the scores are divided by too much."),
             Mistake("d", "the rows come out of softmax, after the scale, so they sum to 1 with any scale."),
         ],
         hints=[
-            "By what are the scores divided, and by what should they be?",
+            "What are the scores divided by, and what should they be divided by?",
             "Smaller scores are like a higher temperature.",
         ],
     ),

@@ -151,7 +151,7 @@ exercise = Exercises(
             "large inputs": lambda g: (3, 2, 30 * torch.randn(4, 3, generator=g)),
             "float64": lambda g: (3, 2, torch.randn(4, 3, generator=g).double()),
         },
-        right="A module that any network could hold.",
+        right="A module that fits into any network.",
         mistakes=[
             Mistake(
                 _Plain,
@@ -160,18 +160,18 @@ exercise = Exercises(
             ),
             Mistake(
                 _Parameters,
-                "these are nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
+                "you use nn.Parameter, as in version 1. The exercise asks for nn.Linear(d_in, d_out, bias=False), "
                 "whose weight is stored transposed.",
             ),
-            Mistake(_Biased, "your layers have a bias: bias=False."),
+            Mistake(_Biased, "your layers have a bias. Make them with bias=False."),
             Mistake(
                 _FreshLayers,
                 "forward makes new layers with new random weights at each call. Make them once, in __init__.",
             ),
             Mistake(
                 _variant(root=0.0, scores=lambda self, q, k: q @ _turned(k)),
-                "the scale is missing. And .T turns a batch around altogether: .transpose(-2, -1) exchanges the last "
-                "two dimensions only.",
+                "the scale is missing. And .T reverses all dimensions of a batch: .transpose(-2, -1) swaps only "
+                "the last two.",
             ),
             Mistake(
                 _variant(size=lambda self, x, keys: 2),
@@ -188,38 +188,37 @@ exercise = Exercises(
             ),
             Mistake(
                 type("Divided", (_Variant,), {"forward": lambda self, x: _divided_after(self, x)}),
-                "you divide after softmax, and the weights no longer sum to 1. The scores are what is divided.",
+                "you divide after softmax, so the weights no longer sum to 1. It is the scores that are divided.",
             ),
             Mistake(_variant(root=0.0), "the scale is missing."),
-            Mistake(_variant(root=1.0), "the scores are divided by d_k itself. It is its square root."),
+            Mistake(_variant(root=1.0), "you divide the scores by d_k itself. It should be its square root."),
             Mistake(
                 _variant(size=lambda self, x, keys: x.shape[-1]),
                 "the scale comes from d_in, the size of the input. Take keys.shape[-1].",
             ),
             Mistake(
                 _variant(dim=1),
-                "softmax runs over dim=1, which is the key axis of a single sentence, but the query axis of a batch: "
-                "dim=-1.",
+                "softmax runs along dim=1, which is the key axis of a single sentence, but the query axis of a "
+                "batch. Use dim=-1.",
             ),
-            Mistake(_variant(dim=-2), "softmax runs over the queries. Along the key axis it is dim=-1."),
+            Mistake(_variant(dim=-2), "softmax runs over the queries. The key axis is dim=-1."),
             Mistake(
                 _variant(dim=0),
-                "softmax runs along dim=0: over the queries, or over the sentences of a batch. Along the key axis it "
-                "is dim=-1.",
+                "softmax runs along dim=0: over the queries, or over the sentences of a batch. The key axis is dim=-1.",
             ),
-            Mistake(_variant(mix="keys"), "you mix the keys. What is mixed are the values."),
+            Mistake(_variant(mix="keys"), "you mix the keys. It is the values that are mixed."),
             Mistake(
                 _variant(scores=lambda self, q, k: k @ q.transpose(-2, -1)),
-                "queries and keys have changed places: in row i the scores of query i belong.",
+                "queries and keys have changed places: row i should hold the scores of query i.",
             ),
             Mistake(
                 _variant(scores=lambda self, q, k: q @ _turned(k)),
-                ".T turns a batch around altogether: .transpose(-2, -1) exchanges the last two dimensions only.",
+                ".T reverses all dimensions of a batch: .transpose(-2, -1) swaps only the last two.",
             ),
         ],
         hints=[
             "__init__ makes the three layers, forward uses them. super().__init__() comes first.",
-            "self.W_query = nn.Linear(d_in, d_out, bias=False), and so for W_key and W_value.",
+            "self.W_query = nn.Linear(d_in, d_out, bias=False), and likewise for W_key and W_value.",
             "In forward: queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x). The rest is the "
             "function of lesson 04.",
         ],
@@ -243,7 +242,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda layer: layer.weight.detach().reshape(layer.in_features, layer.out_features),
-                "reshape or view only deals the numbers out again. The rows must become columns: .T.",
+                "reshape and view only deal the same numbers out anew. The rows must become columns: .T.",
             ),
             Mistake(
                 lambda layer: torch.rand(layer.in_features, layer.out_features),
@@ -253,7 +252,7 @@ exercise = Exercises(
         hints=[
             "What is the shape of linear.weight, and what is the shape of W in x @ W?",
             "linear.weight is (d_out, d_in).",
-            "linear.weight.T; .detach() leaves the history behind.",
+            "linear.weight.T, and .detach() leaves its history behind.",
         ],
     ),
     first=Task(
@@ -277,8 +276,8 @@ exercise = Exercises(
             Mistake(lambda w: w.squeeze(0), "squeeze(0) works only where the batch has a single sentence."),
             Mistake(lambda w: w[:, 0], "that is the first query of each sentence, not the first sentence."),
             Mistake(lambda w: w.mean(dim=0), "that is the mean over the sentences."),
-            Mistake(lambda w: w[-1], "the last sentence, not the first."),
-            Mistake(lambda w: w[:1], "a slice keeps the dimension: weights[0] and not weights[:1]."),
+            Mistake(lambda w: w[-1], "that is the last sentence, not the first."),
+            Mistake(lambda w: w[:1], "a slice keeps the dimension: weights[0], not weights[:1]."),
         ],
         hints=[
             "The batch dimension comes first.",
@@ -288,12 +287,12 @@ exercise = Exercises(
     global_size=Question(
         'my_global = "b"',
         form='a letter, "a", "b", "c" or "d"',
-        right="the module reads the variable anew at each call, and divides its scores by ten times as much. No error, "
-        "and other weights: the quietest way to be wrong. keys.shape[-1] can't go wrong.",
+        right="the module reads the variable anew at each call, and divides its scores by ten times as much. No "
+        "error, just other weights: the quietest way to be wrong. keys.shape[-1] can't go wrong.",
         mistakes=[
             Mistake(
                 "a",
-                "forward does not remember the value that the variable had when the module was made: a global is "
+                "forward doesn't remember the value that the variable had when the module was made: a global is "
                 "looked up at each call.",
             ),
             Mistake(

@@ -62,7 +62,7 @@ exercise = Exercises(
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (even / d), joined=True),
                 "all sines stand in the left half and all cosines in the right. In the formula they take turns: "
-                "columns 2i and 2i + 1.",
+                "columns 2m and 2m + 1.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (even / d), torch.cos, torch.sin),
@@ -70,7 +70,7 @@ exercise = Exercises(
             ),
             Mistake(
                 _with_own_speeds,
-                "both columns of a pair turn at the same speed: the cosine, too, has 2i in its exponent, not 2i + 1.",
+                "both columns of a pair turn at the same speed: the cosine, too, has 2m in its exponent, not 2m + 1.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (even / d), torch.sin, torch.sin),
@@ -78,36 +78,38 @@ exercise = Exercises(
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (even / 2 / d)),
-                "the exponent is 2i / d_model, where 2i is the number of the even column itself; yours is half of it.",
+                "the exponent is 2m / d_model, where 2m is the number of the even column itself. Yours is half of "
+                "that.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (2 * even / d)),
-                "the exponent is twice as large as it should be: 2i is the number of the even column itself.",
+                "the exponent is twice as large as it should be: 2m is the number of the even column itself.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 1000 ** (even / d)),
-                "it is 10000 to the power of 2i / d_model; yours is 1000.",
+                "the formula has 10000 to the power of 2m / d_model. You have 1000.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000 ** (even // d)),
-                "// divides without a rest: the exponent is then always 0. It is a fraction, even / d_model.",
+                "// drops the remainder, so the exponent is always 0. It should be a fraction: even / d_model.",
             ),
             Mistake(
                 _table(lambda p, even, d: p / 10000**even / d),
-                "a power comes before a division: put even / d_model into brackets.",
+                "a power comes before a division: put even / d_model in brackets.",
             ),
             Mistake(
                 _table(lambda p, even, d: (p + 1) / 10000 ** (even / d)),
-                "places are counted from 0. Yours begin with 1.",
+                "places are counted from 0. Yours start at 1.",
             ),
             Mistake(
                 _table(lambda p, even, d: p * 10000 ** (even / d)),
-                "you multiply by the power of 10000. It divides: later columns turn more slowly.",
+                "you multiply by the power of 10000. Divide by it: later columns turn more slowly.",
             ),
         ],
         hints=[
-            "First the angles, a table with a row per place and a column per pair; then their sine and cosine.",
-            "torch.arange(T)[:, None] is a column of places, torch.arange(0, d_model, 2) a row with the numbers 2i.",
+            "First make the angles, a table with a row per place and a column per pair; then take their sine and "
+            "cosine.",
+            "torch.arange(T)[:, None] is a column of places, torch.arange(0, d_model, 2) a row with the numbers 2m.",
             "Fill an empty (T, d_model) table: table[:, 0::2] with the sines, table[:, 1::2] with the cosines.",
         ],
     ),
@@ -118,7 +120,7 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda answer: _pairs(answer)[0] in ([6, 32], [12, 16]),
-                "added, each number of a token's vector gets one of the position's: the shape stays.",
+                "adding gives each number of a token's vector one of its position's, so the shape stays.",
             ),
             Mistake(
                 lambda answer: _pairs(answer)[0] == [16, 6],
@@ -126,11 +128,11 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda answer: _pairs(answer)[1] == [12, 16],
-                "appended means one vector behind the other, in each row: twice as many columns.",
+                "appending puts one vector after the other, in each row: twice as many columns.",
             ),
             Mistake(
                 lambda answer: _pairs(answer)[1] == [12, 32],
-                "appended, only the rows get longer: there are still 6 tokens.",
+                "appending only makes the rows longer: there are still 6 tokens.",
             ),
             Mistake(
                 lambda answer: _pairs(answer)[0] != [6, 16],
@@ -138,17 +140,17 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda answer: _pairs(answer)[1] == [32, 6],
-                "rows come first: 6 tokens are 6 rows, also when their vectors get longer.",
+                "rows come first: 6 tokens are 6 rows, even when their vectors get longer.",
             ),
             Mistake(
                 lambda answer: _pairs(answer)[1] == [6, 22],
-                "6 is the number of tokens. Behind the 16 numbers of each stand the 16 of its position.",
+                "6 is the number of tokens. The 16 numbers of each are followed by the 16 of its position.",
             ),
-            Mistake(lambda answer: _pairs(answer)[1] == [6, 16], "appended, each token's vector becomes longer."),
+            Mistake(lambda answer: _pairs(answer)[1] == [6, 16], "appending makes each token's vector longer."),
         ],
         hints=[
             "What is the shape of inputs + positions, if both are (6, 16)?",
-            "Appended, the 16 numbers of the position stand behind the 16 of the token.",
+            "When they are appended, the 16 numbers of the position follow the 16 of the token.",
         ],
     ),
 )

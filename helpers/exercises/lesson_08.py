@@ -45,24 +45,25 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda x, t: _probabilities(x, t).mean(),
-                "it is the probability of the right letter. The loss is minus its logarithm.",
+                "that is the probability of the right letter. The loss is minus its logarithm.",
             ),
             Mistake(
                 lambda x, t: -my_loss(x, t),
-                "the minus sign is missing: a logarithm of a probability is negative, and a loss should be small when"
-                " all is right.",
+                "the minus sign is missing: the logarithm of a probability is negative, and a loss should be "
+                "small when all is right.",
             ),
             Mistake(
                 lambda x, t: my_loss(x, t) * len(t),
-                "it is the sum over the rows. The loss is their mean, so that it does not depend on their number.",
+                "that is the sum over the rows. The loss is their mean, so that it doesn't depend on how many "
+                "there are.",
             ),
             Mistake(
                 lambda x, t: -_probabilities(x, t, dim=0).log().mean(),
-                "softmax runs along the rows. It must run along the letters, dim=-1.",
+                "softmax runs over the rows. It must run over the letters, dim=-1.",
             ),
             Mistake(
                 lambda x, t: -_chosen(torch.log_softmax(x, dim=0), t).mean(),
-                "log_softmax runs along the rows. It must run along the letters, dim=-1.",
+                "log_softmax runs over the rows. It must run over the letters, dim=-1.",
             ),
             Mistake(
                 lambda x, t: -_probabilities(x, t).log().mean(),
@@ -76,11 +77,11 @@ exercise = Exercises(
             Mistake(
                 lambda x, t: -(_probabilities(x, t) + 1e-9).log().mean(),
                 "a small number added to the probability makes its logarithm finite, and wrong. torch.log_softmax "
-                "needs none.",
+                "doesn't need one.",
             ),
             Mistake(
                 lambda x, t: -torch.log_softmax(x, dim=-1).mean(),
-                "the mean goes over all letters. Only the right one counts.",
+                "you take the mean over all letters. Only the right one counts.",
             ),
             Mistake(
                 lambda x, t: -torch.log_softmax(x, dim=-1)[:, t].mean(),
@@ -89,14 +90,14 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda x, t: -_probabilities(x, t).mean().log(),
-                "it is the logarithm of the mean. The loss is the mean of the logarithms.",
+                "that is the logarithm of the mean. The loss is the mean of the logarithms.",
             ),
             Mistake(
                 lambda x, t: -_chosen(x, t).mean(), "these are the logits themselves. torch.log_softmax comes first."
             ),
             Mistake(
                 lambda x, t: my_loss(torch.softmax(x, dim=-1), t),
-                "softmax runs twice: what it gives are no logits any more.",
+                "softmax runs twice: what comes out of it are no longer logits.",
             ),
             Mistake(
                 lambda x, t: -_probabilities(x, t).mean(),
@@ -104,7 +105,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda x, t: 1 - _probabilities(x, t).mean(),
-                "it is 1 minus the probability of the right letter. The loss is minus its logarithm.",
+                "that is 1 minus the probability of the right letter. The loss is minus its logarithm.",
             ),
             *[
                 Mistake(
@@ -117,7 +118,7 @@ exercise = Exercises(
             ],
             Mistake(
                 lambda x, t: my_loss(x, t) / x.shape[-1],
-                "the sum is divided by the number of all entries, N times V. It is a mean over the N rows.",
+                "you divide by the number of all entries, rows times letters. The loss is a mean over the N rows.",
             ),
             Mistake(
                 lambda x, t: -_chosen(torch.log_softmax(x, dim=-1), t),
@@ -126,8 +127,8 @@ exercise = Exercises(
         ],
         hints=[
             "Softmax turns each row of logits into probabilities; the loss looks at that of the right letter only.",
-            "torch.log_softmax(logits, dim=-1) is the logarithm of the probabilities, also where they are tiny.",
-            "Pick one number per row with logs[torch.arange(len(targets)), targets]; then minus, and the mean.",
+            "torch.log_softmax(logits, dim=-1) is the logarithm of the probabilities, even where they are tiny.",
+            "Pick one number per row with logs[torch.arange(len(targets)), targets]; then take minus their mean.",
         ],
     ),
     blind=Question(

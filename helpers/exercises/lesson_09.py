@@ -165,7 +165,7 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda T: torch.ones(T, T, dtype=torch.bool).triu(1),
-                "your mask is turned around: True for what is to be hidden. Here True means keep.",
+                "your mask is the wrong way round: True for what is to be hidden. Here True means keep.",
             ),
             Mistake(
                 lambda T: torch.ones(T, T, dtype=torch.bool).triu(),
@@ -185,9 +185,9 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda T: torch.full((T, T), -torch.inf).triu(1),
-                "this is the kind of mask that is added to scores. Here it is True for keep, and False.",
+                "this is the kind of mask that is added to scores. Here a mask holds True for keep and False for hide.",
             ),
-            Mistake(lambda T: torch.ones(T, T, dtype=torch.bool), "nothing is hidden: all is True."),
+            Mistake(lambda T: torch.ones(T, T, dtype=torch.bool), "nothing is hidden: everything is True."),
             Mistake(lambda T: torch.eye(T).bool(), "each token sees itself only. It may see what came before it, too."),
         ],
         hints=[
@@ -245,11 +245,11 @@ exercise = Exercises(
                 lambda s: torch.softmax(s, dim=-1).masked_fill(
                     ~torch.ones(*s.shape[-2:], dtype=torch.bool).tril(), -torch.inf
                 ),
-                "minus infinity is a score, not a weight: mask before softmax, which makes 0 of it.",
+                "minus infinity is a score, not a weight: mask before softmax, which turns it into 0.",
             ),
             Mistake(
                 lambda s: s.masked_fill(~torch.ones(*s.shape[-2:], dtype=torch.bool).tril(), -torch.inf),
-                "these are the masked scores. Softmax makes weights of them.",
+                "these are the masked scores. Softmax turns them into weights.",
             ),
             Mistake(_masked(torch.triu), "the triangle is upside down: each token sees only itself and the future."),
             Mistake(_masked(lambda ones: ones.tril(1)), "one column too many: each token sees the next one."),
@@ -257,10 +257,10 @@ exercise = Exercises(
                 _masked(lambda ones: ones.tril(-1)),
                 "the diagonal is hidden too, so the first token sees nothing, and its row is nan.",
             ),
-            Mistake(_masked(torch.tril, dim=-2), "softmax runs over the queries. Along the key axis it is dim=-1."),
+            Mistake(_masked(torch.tril, dim=-2), "softmax runs over the queries. The key axis is dim=-1."),
             Mistake(
                 _masked(torch.tril, dim=0),
-                "softmax runs along the first dimension, dim=0. Along the key axis it is dim=-1.",
+                "softmax runs along the first dimension, dim=0. The key axis is dim=-1.",
             ),
             Mistake(
                 _masked(torch.tril, dim=1), "dim=1 is the key axis only where there is no batch. dim=-1 always is."
@@ -309,19 +309,19 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 _leaks(lambda T: [T - 1]),
-                "only the last token is changed, or only the last round of the loop counts. A leak from another one "
-                "is not found.",
+                "only the last token is changed, or only the last round of the loop counts. A leak from any other "
+                "token goes unnoticed.",
             ),
             Mistake(
                 _leaks(lambda T: range(1, min(T, 2))),
-                "only the second token is changed, or the first round of the loop decides. A leak from another one is"
-                " not found: return False after the loop.",
+                "only the second token is changed, or the first round of the loop decides. A leak from any other "
+                "token goes unnoticed: return False after the loop.",
             ),
             Mistake(
                 _leaks(rows=lambda j: slice(1)),
-                "it looks only at the first token. A leak into another one is not found.",
+                "you look only at the first token. A leak into any other goes unnoticed.",
             ),
-            Mistake(_leaks(rows=lambda j: slice(j - 1, j)), "it looks only at the token just before the changed one."),
+            Mistake(_leaks(rows=lambda j: slice(j - 1, j)), "you look only at the token just before the changed one."),
             Mistake(
                 _leaks(lambda T: range(T), lambda j: slice(None)),
                 "the changed token itself, and those after it, may move. Only those before it may not.",
@@ -346,16 +346,18 @@ exercise = Exercises(
                 _leaks(value=torch.nan),
                 "nan gets through a weight of 0, since 0 times nan is nan. Change a token by a number.",
             ),
-            Mistake(_leaks(value=0.0), "0 is no change where a token is 0 already. Add something to it."),
+            Mistake(
+                _leaks(value=0.0), "setting a token to 0 changes nothing where it is 0 already. Add something to it."
+            ),
             Mistake(
                 lambda attend, x: False, "you say no to everything. Change a token, and compare what comes before it."
             ),
             Mistake(
                 _leaks(rows=lambda j: slice(j + 1, None)),
-                "it looks at the tokens after the changed one, which may move. Those before it may not: [:j].",
+                "you look at the tokens after the changed one, which may move. Those before it may not: [:j].",
             ),
-            Mistake(_by_columns, "it changes a column. A token is a row: changed[j]."),
-            Mistake(lambda attend, x: not my_leaks(attend, x), "the other way round: True means that it leaks."),
+            Mistake(_by_columns, "you change a column. A token is a row: changed[j]."),
+            Mistake(lambda attend, x: not my_leaks(attend, x), "it's the other way round: True means that it leaks."),
         ],
         hints=[
             "Change one token after the other, and see whether anything before it moves.",

@@ -45,12 +45,12 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda x, n: x.reshape(*x.shape[:-2], n, x.shape[-2], x.shape[-1] // n),
-                "the shape is right, but the numbers are dealt out in a row: a head then holds parts of several "
-                "tokens. Split the last dimension first, then transpose.",
+                "the shape is right, but the numbers are dealt out in the order of memory, so a head holds parts "
+                "of several tokens. Split the last dimension first, then transpose.",
             ),
             Mistake(
                 lambda x, n: x.reshape(*x.shape[:-1], n, x.shape[-1] // n),
-                "the dimension of the heads stands behind that of the tokens: transpose(-3, -2) is missing.",
+                "the dimension of the heads comes after that of the tokens: transpose(-3, -2) is missing.",
             ),
             Mistake(
                 lambda x, n: x.reshape(*x.shape[:-1], x.shape[-1] // n, n).movedim(-1, -3),
@@ -60,15 +60,15 @@ exercise = Exercises(
             *[
                 Mistake(
                     lambda x, n, pair=pair: x.reshape(*x.shape[:-1], n, x.shape[-1] // n).transpose(*pair),
-                    "the dimensions are counted from the front, which fits only one number of them. From the end it is "
-                    "always transpose(-3, -2).",
+                    "you count the dimensions from the front, which works only for one number of them. From the "
+                    "end it is always transpose(-3, -2).",
                 )
                 for pair in ((0, 1), (1, 2))
             ],
-            Mistake(lambda x, n: my_split(x, n).flip(-3), "the heads come in reversed order."),
+            Mistake(lambda x, n: my_split(x, n).flip(-3), "the heads come out in reverse order."),
         ],
         hints=[
-            "Two steps: split the last dimension into two, then bring the one of the heads forward.",
+            "Two steps: split the last dimension into two, then bring the heads forward.",
             "reshape(*x.shape[:-1], num_heads, d_head) gives (..., T, num_heads, d_head).",
             "Then .transpose(-3, -2).",
         ],
@@ -92,8 +92,8 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda z: z.reshape(*z.shape[:-3], z.shape[-2], -1),
-                "the shape is right, but tokens are mixed up: bring the tokens to the front again before the last two"
-                " dimensions become one.",
+                "the shape is right, but the tokens are mixed up: move them in front of the heads again before "
+                "the last two dimensions become one.",
             ),
             Mistake(
                 lambda z: z.movedim(-3, -1).flatten(-2),
@@ -103,9 +103,9 @@ exercise = Exercises(
             Mistake(lambda z: z.sum(dim=-3), "that is the sum over the heads. Each head's result must remain."),
             Mistake(
                 lambda z: z.flatten(-2),
-                "all tokens of a head stand in one row. Bring the heads behind the tokens first: transpose(-3, -2).",
+                "all tokens of a head stand in one row. Move the heads behind the tokens first: transpose(-3, -2).",
             ),
-            Mistake(lambda z: my_merge(z.flip(-3)), "the heads come in reversed order."),
+            Mistake(lambda z: my_merge(z.flip(-3)), "the heads come out in reverse order."),
         ],
         hints=[
             "It is my_split backwards, in the opposite order.",
@@ -114,7 +114,8 @@ exercise = Exercises(
         ],
     ),
     sizes=Question(
-        "my_sizes = [64, 4, 1]  # 512 / 8; twice the length, four times the weights; heads do not change operations",
+        "my_sizes = [64, 4, 1]  # 512 / 8; twice the length, four times the weights; as many operations with any "
+        "num_heads",
         form="three numbers, [d_head, times, times]",
         right="heads share d_model among them; the table of weights is T times T; and eight heads of an eighth of the "
         "size do the work of one.",
@@ -123,7 +124,8 @@ exercise = Exercises(
             Mistake(lambda a: float(a[1]) != 4, "each head has a table of T times T weights: both sides double."),
             Mistake(
                 lambda a: float(a[2]) != 1,
-                "each of the eight heads has an eighth of the size, so all together do as many operations as one.",
+                "each of the eight heads has an eighth of the size, so all together they take as many operations "
+                "as one.",
             ),
         ],
         hints=[

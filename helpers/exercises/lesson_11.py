@@ -32,8 +32,8 @@ exercise = Exercises(
             "4 x 4, patches of 2": lambda g: (torch.arange(16.0).reshape(4, 4), 2),
             "a single patch": _image(3, 3, 3),
             "patches of one pixel": _image(2, 3, 1),
-            "an image wider than high": _image(4, 6, 2),
-            "an image higher than wide": _image(9, 3, 3),
+            "an image wider than tall": _image(4, 6, 2),
+            "an image taller than wide": _image(9, 3, 3),
             "12 x 12, patches of 4": _image(12, 12, 4),
             "black and white": lambda g: (torch.randint(0, 2, (4, 8), generator=g).float(), 2),
             "an image that is to be trained": lambda g: (torch.randn(4, 6, generator=g, requires_grad=True), 2),
@@ -43,12 +43,12 @@ exercise = Exercises(
         mistakes=[
             Mistake(
                 lambda image, size: image.reshape(-1, size * size),
-                'the shape is right, but these are not patches: the pixels are dealt out in a row, so a "patch" is a '
-                "strip of a line. Split both sides first, then transpose.",
+                "the shape is right, but these are not patches: the pixels are dealt out in the order of reading, "
+                'so a "patch" is a strip of a line. Split both sides first, then transpose.',
             ),
             Mistake(_arranged(2, 0, 1, 3), "the patches come column by column. Left to right first, then down."),
             Mistake(
-                _arranged(0, 2, 3, 1), "each patch is mirrored at its diagonal: rows of pixels first, then columns."
+                _arranged(0, 2, 3, 1), "each patch is mirrored along its diagonal: rows of pixels first, then columns."
             ),
             Mistake(
                 _arranged(2, 0, 3, 1), "the image is transposed: patches column by column, and each of them mirrored."
@@ -63,7 +63,7 @@ exercise = Exercises(
     count=Question(
         "my_count = [64, 256]  # 8 x 8 patches; then 4 times as many along each side, 16 times the tokens",
         form="two numbers, [tokens, times]",
-        right="a quarter of the side of a patch is 16 times the tokens, and 16 times 16 the entries of the table.",
+        right="patches with a quarter of the side mean 16 times the tokens, and 16 times 16 the entries of the table.",
         mistakes=[
             Mistake(lambda a: float(a[0]) == 8, "8 patches fit along one side. The image has two."),
             Mistake(
@@ -71,16 +71,15 @@ exercise = Exercises(
                 "1024 is the number of pixels in a patch of 32 x 32, and of patches of 8 x 8. How many patches of 32 "
                 "x 32 are there?",
             ),
-            Mistake(
-                lambda a: float(a[0]) != 64, "the image has 8 patches along each side: the number of tokens is another."
-            ),
+            Mistake(lambda a: float(a[0]) != 64, "the image has 8 patches along each side. How many is that in all?"),
             Mistake(
                 lambda a: float(a[1]) == 16,
-                "the number of tokens grows by 16; the table of weights has a row and a column for each.",
+                "there are 16 times as many tokens, and the table of weights has a row and a column for each.",
             ),
             Mistake(
                 lambda a: float(a[1]) == 1024,
-                "1024 is the number of tokens with the small patches. How many times as many numbers has their table?",
+                "1024 is the number of tokens with the small patches. How many times as many numbers does their "
+                "table have?",
             ),
             Mistake(
                 lambda a: float(a[1]) == 1024**2,
@@ -93,8 +92,8 @@ exercise = Exercises(
             ),
         ],
         hints=[
-            "256 / 32 is 8: so many patches stand side by side, and as many one under the other. The table of weights "
-            "has a row and a column for each token.",
+            "256 / 32 is 8: that many patches stand side by side, and as many below one another. The table of "
+            "weights has a row and a column for each token.",
             "Patches of 8 x 8 pixels: 32 along each side. How many tokens is that, and how many pairs of tokens?",
         ],
     ),
