@@ -213,7 +213,7 @@ class SelfAttentionV2(SelfAttention):
 def sinusoidal_positions(T, d_model):
     """A vector for each place from 0 to T - 1, to be added to the inputs: sines and cosines, each pair slower.
 
-    p[t, 2i] = sin(t / 10000^(2i / d_model)) and p[t, 2i + 1] is the cosine of the same. Source: Vaswani et al.,
+    p[t, 2m] = sin(t / 10000^(2m / d_model)) and p[t, 2m + 1] is the cosine of the same. Source: Vaswani et al.,
     "Attention Is All You Need" (2017), section 3.5.
 
     Args:
@@ -230,8 +230,8 @@ def sinusoidal_positions(T, d_model):
     checks.even("d_model", d_model)
     # The lesson counts in float64, which some devices lack: float32 moves no number up to place 1000 by 0.0001
     places = torch.arange(T, dtype=torch.float32)[:, None]  # (T, 1)
-    two_i = torch.arange(0, d_model, 2, dtype=torch.float32)  # (d_model / 2,)
-    angles = places / 10000 ** (two_i / d_model)  # (T, d_model / 2)
+    two_m = torch.arange(0, d_model, 2, dtype=torch.float32)  # (d_model / 2,)
+    angles = places / 10000 ** (two_m / d_model)  # (T, d_model / 2)
     waves = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (T, d_model / 2, 2)
     return waves.flatten(-2)  # (T, d_model): sin, cos, sin, cos ...
 
@@ -239,9 +239,9 @@ def sinusoidal_positions(T, d_model):
 def rotate(x, positions, base=10000.0):
     """Rotary positions: turn each pair of neighbouring numbers by an angle that grows with the place.
 
-    Pair i, of the numbers 2i and 2i + 1, is turned by position * base^(-2i / d). The dot product of a turned query and
+    Pair m, of the numbers 2m and 2m + 1, is turned by position * base^(-2m / d). The dot product of a turned query and
     a turned key then depends on the difference of their positions alone. Source: Su et al., "RoFormer: Enhanced
-    Transformer with Rotary Position Embedding" (2021), section 3.2. (Some models pair number i with i + d / 2 instead.)
+    Transformer with Rotary Position Embedding" (2021), section 3.2. (Some models pair number m with m + d / 2 instead.)
 
     Args:
         x: (..., T, d) tensor, queries or keys, with an even d.
@@ -338,7 +338,7 @@ class MultiHeadAttention(nn.Module):
     Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2.
 
     Args:
-        d_out: size of an output vector, also called d_model; each head has d_head = d_out / num_heads of it.
+        d_out: size of an output vector, of which each head makes d_head = d_out / num_heads numbers.
         num_heads: number of heads, a divisor of d_out, or there is a ValueError.
         d_in, context_length, dropout, qkv_bias: as in `CausalAttention`.
     """
@@ -383,7 +383,7 @@ def patches(image, size):
     2020), this is the first step.
 
     Args:
-        image: (..., H, W) tensor of any type; size divides both H and W.
+        image: (..., height, width) tensor of any type; size divides both.
         size: height and width of a patch, in pixels.
 
     Returns:

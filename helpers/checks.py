@@ -87,7 +87,9 @@ def cuts(image, size):
     tensor("image", image, floats=False)
     sizes(size=size)
     if image.dim() < 2 or any(side % size for side in image.shape[-2:]):
-        raise ValueError(f"(..., H, W) must divide into patches of {size} x {size}, but image is {tuple(image.shape)}")
+        raise ValueError(
+            f"(..., height, width) must divide into patches of {size} x {size}, but image is {tuple(image.shape)}"
+        )
 
 
 def fills(parts, height, width):

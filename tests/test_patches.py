@@ -88,7 +88,7 @@ def test_the_lesson_has_the_same_functions():
         ([[0.0, 1.0]], 1, TypeError, "image must be a tensor, not list"),
         (torch.zeros(4, 4), 2.0, TypeError, "size must be a whole number, not 2.0"),
         (torch.zeros(4, 4), 0, ValueError, "size must be at least 1, not 0"),
-        (torch.zeros(4), 2, ValueError, r"\(\.\.\., H, W\) must divide .* image is \(4,\)"),
+        (torch.zeros(4), 2, ValueError, r"\(\.\.\., height, width\) must divide .* image is \(4,\)"),
         (torch.zeros(2, 4, 5), 2, ValueError, r"into patches of 2 x 2, but image is \(2, 4, 5\)"),
         (torch.zeros(6, 4), 4, ValueError, r"into patches of 4 x 4, but image is \(6, 4\)"),
         (torch.zeros(2, 2), 4, ValueError, r"into patches of 4 x 4, but image is \(2, 2\)"),

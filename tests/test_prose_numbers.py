@@ -34,6 +34,7 @@ REPEATED = {
 CALCULATED = {
     ("00_start_here", "slider-read"): {"0.1667": "1 / 6"},
     ("02_softmax", "break-text"): {"3.4": "torch.finfo(torch.float32).max / 1e38"},
+    ("02_softmax", "gradients-read"): {"0.25": "0.5 * (1 - 0.5)"},  # the most that w (1 - w) can be
     ("02_softmax", "temperature-read"): {"0.0196": "INPUTS[1] @ (INPUTS[1] - INPUTS[2])"},
     ("02_softmax", "explore-read"): {
         "0.0084": "INPUTS[4] @ (INPUTS[2] - INPUTS[1])",
@@ -62,6 +63,9 @@ GIVEN = {
     ("05_scaling", "explore-read"): ["0.9"],  # the same
     ("06_attention_modules", "exercise-global-size"): ["0.5"],  # an exponent
     ("07_position", "sinus-text"): ["3.5"],  # a section of a paper
+    ("08_training", "scale-text"): ["0.95"],  # a bound to look for
+    ("10_multi_head", "result-read"): ["95"],  # of trainings that the lesson does not run
+    ("11_image_patches", "trap-text"): ["95"],  # a bound in a question
     ("11_image_patches", "verdicts-read"): ["99"],  # of trainings that the lesson does not run
 }
 
@@ -89,7 +93,7 @@ COUNTED = {
         r"(\d+) steps of (\d+) words are (\d+) words": ["50", "64", "50 * 64"],
         r"8\^6 = (262\\,144)\$": ["8**6"],
     },
-    ("10_multi_head", "result-read"): {r"a guess among (\d+) tokens is right in (\d+)\)": ["12", "100 / 12"]},
+    ("10_multi_head", "result-read"): {r"a guess among (\d+) tokens is right in (\d+) per cent": ["12", "100 / 12"]},
     ("10_multi_head", "curve-read"): {r"of the four layers at (\d+)": ["2 * 64"]},
     ("11_image_patches", "draw-read"): {
         r"Patches (\d+), (\d+), (\d+), (\d+) and (\d+) are all black": [f"black_patches()[{n}]" for n in range(5)],

@@ -7,7 +7,7 @@ from .checking import Exercises, Mistake, Question, Task
 
 def my_positions(T, d_model):
     place = torch.arange(T)[:, None]  # (T, 1)
-    even = torch.arange(0, d_model, 2)  # 2i, (d_model / 2,)
+    even = torch.arange(0, d_model, 2)  # 2m, (d_model / 2,)
     angle = place / 10000 ** (even / d_model)  # (T, d_model / 2)
     table = torch.empty(T, d_model)
     table[:, 0::2] = angle.sin()

@@ -6,13 +6,13 @@ from .checking import Exercises, Mistake, Question, Task
 
 
 def my_loss(logits, targets):
-    logs = torch.log_softmax(logits, dim=-1)  # (N, V)
+    logs = torch.log_softmax(logits, dim=-1)  # (N, letters)
     chosen = logs[torch.arange(len(targets)), targets]  # (N,): the logarithm of the right letter's probability
     return -chosen.mean()
 
 
-def _batch(N, V, scale=1.0):
-    return lambda g: (scale * torch.randn(N, V, generator=g), torch.randint(V, (N,), generator=g))
+def _batch(N, letters, scale=1.0):
+    return lambda g: (scale * torch.randn(N, letters, generator=g), torch.randint(letters, (N,), generator=g))
 
 
 def _chosen(table, targets):

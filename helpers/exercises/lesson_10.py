@@ -13,11 +13,11 @@ def my_split(x, num_heads):
 
 def my_merge(z):
     z = z.transpose(-3, -2)  # (..., T, num_heads, d_head)
-    return z.reshape(*z.shape[:-2], -1)  # (..., T, d_model)
+    return z.reshape(*z.shape[:-2], -1)  # (..., T, d_out)
 
 
-def _queries(T, d_model, num_heads, *batch):
-    return lambda g: (torch.randn(*batch, T, d_model, generator=g), num_heads)
+def _queries(T, d_out, num_heads, *batch):
+    return lambda g: (torch.randn(*batch, T, d_out, generator=g), num_heads)
 
 
 def _heads(num_heads, T, d_head, *batch):
