@@ -1,8 +1,8 @@
 """How many minutes each lesson takes, exercises apart: `python tools/pace.py`.
 
-A minute for 200 words of text (a formula has as many words as it has parts between spaces), for 20 lines of code, for
-each **Predict.**, and two for each slider or film. Not counted: exercises, which a class does as it likes; tables, which
-are for looking up; **Read on**; the set-up cell; and what follows *If you like:*, up to the next heading.
+A minute for 200 words of text (a formula has as many words as it has parts between spaces), for 20 lines of code and
+for each **Predict.**, and two for each slider or film. Not counted: exercises, which a class sets as it likes; tables,
+which are for looking up; **Read on**; the set-up cell; and what follows *If you like:*, up to the next heading.
 """
 
 import re
