@@ -3,12 +3,16 @@
 import ast
 import itertools
 import json
+import math
 import re
 
+import nbformat
 from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
+from pace import minutes
 
 TITLES = {path.name: read(path).cells[0].source.splitlines()[0].removeprefix("# ") for path in LESSONS}
 LONGEST_LINE = 80  # as in notebooks/.ruff.toml
+LONGEST_LESSON = 40  # minutes
 
 
 def test_lessons_are_numbered_without_a_gap():
@@ -129,11 +133,59 @@ def test_every_lesson_moves_and_asks(path):
     text = "\n".join(cell.source for cell in markdown(notebook))
     assert text.count("**Predict.**") >= 1
     assert text.count("**Read.**") >= 1
+    assert "**You will** be able to" in notebook.cells[0].source
     if path != LESSONS[0]:
         assert text.count("**Predict.**") >= 4
-        assert "**You will**" in notebook.cells[0].source
         assert "**You need**" in notebook.cells[0].source
         assert "## Summary" in notebook.cells[-1].source
+
+
+@every_lesson
+def test_each_question_is_one_and_is_run_and_read_before_the_next(path):
+    steps = ""  # P for a question, r for a cell that is run, R for what it showed
+    for cell in read(path).cells:
+        if cell.id.startswith("exercise-") or cell.id == "how-alone":  # which explains the words
+            continue
+        if cell.cell_type == "code":
+            steps += "r"
+            continue
+        for paragraph in cell.source.split("\n\n"):
+            if "**Predict.**" in paragraph:
+                assert paragraph.startswith("**Predict.**"), f"{cell.id}: a question is a paragraph of its own"
+                assert paragraph.count("?") == 1, f"{cell.id}: one question, {paragraph!r}"
+                steps += "P"
+            elif paragraph.startswith("**Read.**"):
+                steps += "R"
+    assert re.fullmatch(r"(Pr+R|r|R)*", steps), steps
+
+
+@every_lesson
+def test_it_can_be_worked_through_in_one_sitting(path):
+    assert minutes(read(path)) <= LONGEST_LESSON
+
+
+def test_minutes_leave_out_what_is_optional_and_exercises():
+    new = nbformat.v4
+    cells = [
+        new.new_markdown_cell("# A title\n\nTwo words\n\n**Predict.** Why?", id="text"),
+        new.new_code_cell("explore(f, x=3)\n# a comment\n)", id="code"),
+        new.new_markdown_cell("*If you like:* four more words", id="more"),
+        new.new_code_cell("print(1)", id="more-code"),
+        new.new_markdown_cell("### An exercise", id="exercise-one"),
+        new.new_markdown_cell("## Summary\n\n| a | table |\n\n## Read on\n\nA book", id="summary"),
+    ]
+    words, lines = len("A title Two words Predict Why Summary".split()), 1
+    found = minutes(new.new_notebook(cells=cells))
+    assert math.isclose(found, words / 200 + lines / 20 + 1 + 2)
+
+
+@every_lesson
+def test_what_is_optional_is_marked_the_same_way_everywhere(path):
+    """As lesson 00 says and tools/pace.py counts: a paragraph that begins so, and all up to the next heading."""
+    for cell in markdown(read(path)):
+        for paragraph in cell.source.split("\n\n"):
+            if re.search(r"if you like|can be skipped|for those who", paragraph, re.IGNORECASE):
+                assert paragraph.startswith("*If you like:*") or cell.id == "how-alone", cell.id
 
 
 @every_lesson

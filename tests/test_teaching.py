@@ -4,11 +4,11 @@ import ast
 import re
 
 from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
+from pace import minutes as measured
 
 PAGE = (ROOT / "notebooks" / "TEACHING.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## \[.+\]\((\d\d_\w+\.ipynb)\)\n((?s:.*?))(?=^## |\Z)", PAGE, re.MULTILINE))
-WORDS = {"ten": "10"}
 DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+")
 
 
@@ -17,9 +17,7 @@ def text_of(path):
 
 
 def minutes(text):
-    """The first length in a text: ("10",) for both *ten minutes* and *10 minutes*."""
-    length = re.search(r"(\w+) minutes", text)[1].lower()
-    return WORDS.get(length, length)
+    return int(re.search(r"(\d+) minutes", text)[1])
 
 
 def everything_in(path):
@@ -67,8 +65,12 @@ def test_there_is_a_section_for_each_lesson_in_their_order():
 
 
 @every_lesson
-def test_the_length_is_that_of_the_title_cell(path):
-    assert minutes(SECTIONS[path.name]) == minutes(text_of(path))
+def test_the_length_is_the_measured_one_here_in_the_title_cell_and_in_the_readme(path):
+    named = minutes(SECTIONS[path.name])
+    assert named == minutes(text_of(path))
+    assert f"| {named} |" in re.search(rf"^.*\(notebooks/{path.name}\).*", README, re.MULTILINE)[0]
+    assert named % 5 == 0
+    assert abs(named - measured(read(path))) <= 5
 
 
 @every_lesson

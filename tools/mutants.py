@@ -121,7 +121,7 @@ CODE = [
     (L10, "where", "offset=-1", "offset=1"),
     (L10, "cost", "4 * length**2 * 64", "2 * length**2 * 64"),
     (L11, "cut", "split.transpose(1, 2)", "split.transpose(2, 3)"),
-    (L11, "game", "~torch.eye", "torch.eye"),
+    (L11, "game-twin", "~torch.eye", "torch.eye"),
     (L11, "controls", "fixed=torch.eye(T).double()", "fixed=None"),
 ]
 
