@@ -62,7 +62,7 @@ class Exercise:
         try:
             if _left_over(self._called, answer):
                 why = (
-                    "the cell above didn't run to its end, so this is an earlier answer. Mend and run that cell first."
+                    "the cell above did not run to its end, so this is an earlier answer. Mend and run that cell first."
                 )
             elif answer is ... or _is_stub(answer):
                 print(f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps.")

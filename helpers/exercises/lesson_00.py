@@ -35,7 +35,7 @@ exercise = Exercises(
             ),
             Mistake(
                 lambda answer: True,
-                "that isn't a token. The answer is one of the six words above the columns, and nothing else.",
+                "it is not a token. The answer is one of the six words above the columns, and nothing else.",
             ),
         ],
         hints=[
