@@ -215,6 +215,30 @@ def test_no_later_cell_takes_a_name_that_moves_under_a_slider(path):
             assert not used & taken & made_here - local_names(functions)
 
 
+@every_lesson
+def test_a_moving_heatmap_keeps_its_colours(path):
+    """With ends that follow the numbers, the same weight would change its colour from move to move."""
+    functions = {}
+    for cell in code_cells(read(path)):
+        tree = ast.parse(cell.source)
+        functions |= {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
+        for mover in calls(tree, "explore", "film"):
+            for call in calls(functions[mover.args[0].id], "heatmap"):
+                ends = {word.arg: word.value for word in call.keywords}
+                assert all(is_number(ends.get(end)) for end in ("low", "high")), f"{cell.id}: {ast.unparse(call)}"
+
+
+def calls(tree, *names):
+    """The calls of functions of these names."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [call for call in found if call.func.id in names]
+
+
+def is_number(node):
+    """Whether a piece of code is a number, written as such, with or without a minus."""
+    return isinstance(getattr(node, "operand", node), ast.Constant)
+
+
 def local_names(functions):
     """What functions assign themselves, arguments included."""
     nodes = [node for part in functions for node in ast.walk(part)]
