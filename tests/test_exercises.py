@@ -162,7 +162,7 @@ STRANGE = {
     "a module": (nn.Linear(2, 2), None),
     "a class": (dict, None),
     "an exception": (ValueError("no"), "which is of type ValueError"),
-    "confusing": (Confusing(), "something of type Confusing"),
+    "confusing": (Confusing(), "<Confusing instance at"),
 }
 WRONG_FUNCTIONS = {
     raises: "KeyError",
@@ -171,7 +171,7 @@ WRONG_FUNCTIONS = {
     deeper_and_deeper: "RecursionError",
     chatty: "it returned nothing (None). Does it end with return?",
     in_words: "it returned 'the answer', which is of type str instead of",
-    lambda *a: Confusing(): "it returned something of type Confusing",
+    lambda *a: Confusing(): "it returned <Confusing instance at",
     lambda *a: torch.zeros(7, 7, 7): "the result has the shape (7, 7, 7) instead of",
     lambda *a: torch.zeros(7).to_sparse(): "shape (7,) instead of",
     lambda: 1: "takes 0 positional arguments",
