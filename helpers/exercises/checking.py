@@ -5,6 +5,7 @@ solution. The answer to a `Question` is a value: a letter, a number, a shape, a 
 """
 
 import _thread
+import collections
 import contextlib
 import copy
 import functools
@@ -32,6 +33,7 @@ _STUB = (lambda: None).__code__
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 160
 _filled = textwrap.TextWrapper(width=96, subsequent_indent="    ").fill
+_Result = collections.namedtuple("_Result", "case arguments expected got problem")  # of one input; right: problem None
 
 
 class Mistake(NamedTuple):
@@ -57,15 +59,15 @@ class Exercise:
 
     def check(self, answer=...):
         """Say whether the answer is right, and if not, what it shows. Never raises."""
-        why, tables = "", []
+        tables = []
         try:
             if _left_over(self._called, answer):
                 why = "the cell above did not run to its end, so this is an answer of before. Mend and run it first."
             elif answer is ... or _is_stub(answer):
                 print(f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps.")
                 return
-            elif wrong := self._judge(answer):  # a text, and tables
-                why, *tables = wrong
+            else:
+                why, *tables = self._judge(answer)
         except KeyboardInterrupt:
             why = "the check was interrupted before it was done."
         except Exception as error:  # of an answer that behaves like no other
@@ -119,36 +121,30 @@ class Task(Exercise):
             return [f"check needs your {wanted}, without brackets, but it was given {_kind(answer)}."]
         wrong = self._wrong(answer)
         if not wrong:
-            return []
+            return [""]
         smallest = min(wrong, key=_size)
-        why = f"it was tried with {smallest.case}, and {smallest.problem}"
-        for mistaken, sentence in self._mistaken:
-            if len(wrong) == len(mistaken) and all(map(_same, wrong, mistaken)):
-                why = sentence
-                break
-        return self._shown(smallest, why)
+        unknown = f"it was tried with {smallest.case}, and {smallest.problem}"
+        return self._shown(smallest, next((m.sentence for m, its in self._mistaken if _same(wrong, its)), unknown))
 
     @functools.cached_property
     def _mistaken(self):
-        """For each known mistake its wrong results, and its sentence."""
-        return [(self._wrong(mistake.wrong), mistake.sentence) for mistake in self.mistakes]
+        """Each known mistake, and its wrong results."""
+        return [(mistake, self._wrong(mistake.wrong)) for mistake in self.mistakes]
 
     def _wrong(self, answer):
-        """The results of an answer that are not what they should be."""
-        return [result for result in self._try(answer) if result.problem]
-
-    def _try(self, answer):
-        """What the answer gives for each input, beside what it should."""
+        """What the answer gives for each input for which that is wrong."""
         results = []
-        with contextlib.closing(_Limit()) as limit:
-            for number, (case, make) in enumerate(self._cases.items()):
-                with _aside():
-                    arguments = make(torch.Generator().manual_seed(number))
-                    expected = self._run(self.answer, *copy.deepcopy(arguments))
-                outcome = _outcome(functools.partial(self._run, answer), arguments, expected, limit)
-                results.append(_Result(case, arguments, expected, *outcome))
-                if limit.over:
-                    break
+        limit = _Limit()
+        for number, (case, make) in enumerate(self._cases.items()):
+            with _aside():
+                arguments = make(torch.Generator().manual_seed(number))
+                expected = self._run(self.answer, *copy.deepcopy(arguments))
+            got, problem = _outcome(functools.partial(self._run, answer), arguments, expected, limit)
+            if problem:
+                results.append(_Result(case, arguments, expected, got, problem))
+            if limit.over:
+                break
+        limit.timer.cancel()
         return results
 
     def _shown(self, result, why):
@@ -191,7 +187,7 @@ class Question(Exercise):
         if _read(answer, self.answer) is None:
             return [f"the answer should be {self._form}, but it is {_kind(answer)}."]
         if self._accept(answer):
-            return []
+            return [""]
         for wrong, sentence in self.mistakes:
             if wrong(answer) if callable(wrong) else _is(answer, wrong):
                 return [f"{sentence}\n{self._explain(answer)}"]
@@ -219,36 +215,22 @@ class Exercises:
             print("That is all of this lesson. Well done!")
 
 
-class _Result(NamedTuple):
-    """What an answer gives for one input, and in `problem` what is wrong with it, or None."""
-
-    case: str
-    arguments: tuple
-    expected: object
-    got: object
-    problem: str | None
-
-
 def _outcome(answer, arguments, expected, limit):
     """What an answer returns for one input, and what is wrong with it, or None."""
     given = copy.deepcopy(arguments)
-    got = stopped = None
     try:
         with _aside(), limit:
             got = answer(*given)
     except BaseException as error:  # SystemExit, too
-        if isinstance(error, KeyboardInterrupt) and not limit.over:
-            raise
-        stopped = f"this stopped it: {_message(error)}"
+        if not limit.over:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return None, f"this stopped it: {_message(error)}"
     if limit.over:
         return None, f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
-    if stopped:
-        return None, stopped
-    lost = getattr(expected, "requires_grad", False) and not getattr(got, "requires_grad", False)
-    if isinstance(got, torch.Tensor):
-        got = got.detach()
     if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and not got.ndim:  # of PyTorch or NumPy
         got = bool(got)
+    lost = getattr(expected, "requires_grad", False) and not getattr(got, "requires_grad", False)
     problem = _compare(got, expected)
     if not problem and _numbers_of(given) != _numbers_of(arguments):
         problem = (
@@ -300,11 +282,14 @@ def _numbers_of(arguments):
     return [f"{part.tolist()}, {part.requires_grad}" for part in parts if isinstance(part, torch.Tensor)]
 
 
-def _same(one, other):
-    """Whether an answer and a known mistake go wrong for the same input, and in the same way."""
-    if one.case != other.case or type(one.got) is not type(other.got):
+def _same(wrong, mistaken):
+    """Whether an answer and a known mistake go wrong for the same inputs, and in the same way."""
+    if [result.case for result in wrong] != [result.case for result in mistaken]:
         return False
-    return one.problem == other.problem if one.got is None else _compare(one.got, other.got) is None
+    pairs = zip(wrong, mistaken, strict=True)
+    return not any(
+        a.problem != b.problem if a.got is None or b.got is None else _compare(a.got, b.got) for a, b in pairs
+    )
 
 
 def _size(result):
@@ -333,10 +318,10 @@ class _Limit:
     def __init__(self):
         self.over = self._running = False
         self._lock = threading.Lock()
-        self._timer = threading.Timer(SECONDS, self._interrupt)  # a single one: to start one takes a while
-        self._timer.daemon = True
+        self.timer = threading.Timer(SECONDS, self._interrupt)  # a single one: to start one takes a while
+        self.timer.daemon = True
         if threading.current_thread() is threading.main_thread():  # no other can be interrupted
-            self._timer.start()
+            self.timer.start()
 
     def _interrupt(self):
         with self._lock:
@@ -346,17 +331,13 @@ class _Limit:
 
     def __enter__(self):
         with self._lock:
-            self._running = not self.over
-        if not self._running:  # the time was up between two inputs
-            raise KeyboardInterrupt
+            self._running = True
+            if self.over:  # between two inputs
+                raise KeyboardInterrupt
 
     def __exit__(self, *error):
         with self._lock:  # an interrupt that came while this waited is raised in here, not behind
             self._running = False
-
-    def close(self):
-        """No interrupt comes any more."""
-        self._timer.cancel()
 
 
 _failed = set()  # the numbers of the cells that ended in an error
@@ -386,44 +367,31 @@ def _left_over(called, answer):
 
 def _is_stub(answer):
     """Whether nothing has been written into the function, or into the class's `forward`."""
-    if isinstance(answer, type):
-        made = vars(answer).get("__init__")
-        empty = made is None or set(made.__code__.co_names) <= {"super", "__init__"}
-        return empty and _is_stub(vars(answer).get("forward"))
-    code = getattr(answer, "__code__", None)
+    code = getattr(getattr(answer, "forward", answer), "__code__", None)
     return code is not None and (code.co_code, code.co_consts) == (_STUB.co_code, _STUB.co_consts)
 
 
 def _kind(value):
-    """A value in a learner's words."""
-    if value is None:
-        return "None (nothing)"
-    if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, nn.Module):
-        return f"the module {type(value).__name__}"
-    if callable(value):
-        return f"the {'class' if isinstance(value, type) else 'function'} {getattr(value, '__name__', type(value))}"
-    return f"{_write(value)}, which is of type {type(value).__name__}"
+    return "None (nothing)" if value is None else f"{_write(value)}, which is of type {type(value).__name__}"
 
 
 def _write(value):
+    """A value as a message shows it."""
     if isinstance(value, torch.Tensor):
         text = " ".join(str(value.detach()).split())
-        if len(text) <= 160:
-            return f"{text}, shape {tuple(value.shape)}"
-        return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
+        text = text if len(text) <= 160 else f"a tensor between {value.min():.4g} and {value.max():.4g}"
+        return f"{text}, shape {tuple(value.shape)}"
     if inspect.isfunction(value):
         about = (inspect.getdoc(value) or "").partition("\n")[0].rstrip(".")
         return f"the function {value.__name__}" + (f" ({about})" if about else "")
-    return _line(_short.repr(value))
+    return textwrap.shorten(_short.repr(value), 160, placeholder=" …")
 
 
 def _places(expected, got):
     """Where two tensors of the same shape differ, in words, or nothing."""
     if not isinstance(got, torch.Tensor) or got.shape != getattr(expected, "shape", None) or not got.dim():
         return ""
-    close = torch.isclose(got.double(), expected.detach().double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    close = torch.isclose(got.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     places = (~close).nonzero().tolist()
     if len(places) == got.numel() > 1:
         return "every place"
@@ -435,22 +403,18 @@ def _tables(expected, got, title, axes):
     both = (expected, got)
     if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= _TABLE for t in both):
         return []
-    numbers = torch.cat([table.detach().double().flatten() for table in both])
-    low, high = numbers[numbers.isfinite()].aminmax() if numbers.isfinite().any() else (0.0, 0.0)
-    scale = {"low": low, "high": high} if low < high else {}
-    return [heatmap(expected, axes=axes, title="Expected", **scale), heatmap(got, axes=axes, title=title, **scale)]
+    ends = [end for table in map(heatmap, both) for end in (table.low, table.high)]
+    titles = ("Expected", title)
+    return [
+        heatmap(t, axes=axes, title=name, low=min(ends), high=max(ends)) for t, name in zip(both, titles, strict=True)
+    ]
 
 
 def _message(error):
     text = "".join(traceback.format_exception_only(type(error), error))
     if isinstance(error, NameError) and error.name == "torch":
         text += " (write import torch above your function)"
-    return _line(text, most=240)
-
-
-def _line(text, most=160):
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return textwrap.shorten(text, 240, placeholder=" …")
 
 
 def _is(answer, value):
