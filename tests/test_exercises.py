@@ -146,7 +146,7 @@ STRANGE = {
     "a number": (3.5, "3.5, which is of type float"),
     "a word": ("x" * 999, "which is of type str"),
     "a list": ([[1, 2], [3]], "which is of type list"),
-    "a tensor": (torch.zeros(7), "a tensor of shape (7,)"),
+    "a tensor": (torch.zeros(7), "shape (7,), which is of type Tensor"),
     "a module": (nn.Linear(2, 2), None),
     "a class": (dict, None),
     "an exception": (ValueError("no"), "which is of type ValueError"),
@@ -161,8 +161,8 @@ WRONG_FUNCTIONS = {
     lambda *a: torch.zeros(7, 7, 7): "the result has the shape (7, 7, 7) instead of",
     lambda *a: torch.zeros(7).to_sparse(): "shape (7,) instead of",
     lambda: 1: "takes 0 positional arguments",
-    lambda *a: chatty: "it returned the function chatty instead of",
-    lambda *a: nn.Linear: "it returned the class Linear instead of",
+    lambda *a: chatty: "it returned the function chatty, which is of type function instead of",
+    lambda *a: nn.Linear: "it returned <class 'torch.nn.modules.linear.Linear'>, which is of type type instead of",
 }
 
 
@@ -185,7 +185,7 @@ def test_a_strange_answer_gets_a_kind_sentence(exercise, name, verdict):
 
 @pytest.mark.parametrize("exercise", [t for t in TASKS if not isinstance(t.answer, type)], ids=lambda e: e.name)
 def test_a_wrong_function_gets_a_kind_sentence(exercise, verdict):
-    of_truth = isinstance(exercise._try(exercise.answer)[0].expected, bool)
+    of_truth = isinstance(exercise._wrong(chatty)[0].expected, bool)
     for function, words in WRONG_FUNCTIONS.items():
         said = verdict(exercise, function)
         assert said.startswith(f"{exercise.name}: not yet.")
@@ -486,7 +486,7 @@ def test_the_smallest_input_that_fails_is_shown(verdict):
         return queries @ keys.transpose(-2, -1) + (1e5 if queries.numel() > 2 else 0.0)
 
     said = verdict(exercise, wrong_for_large_tables)
-    shown = [result for result in exercise._try(wrong_for_large_tables) if result.problem]
+    shown = exercise._wrong(wrong_for_large_tables)
     sizes = {result.case: sum(argument.numel() for argument in result.arguments) for result in shown}
     assert min(sizes, key=sizes.get) in said
     assert "Expected: query (row) to key (column)" in said

@@ -1,18 +1,17 @@
 """What an exercise is: `check` judges an answer and says what it shows, `hint` helps, `solution` shows code to read.
 
-There are two kinds. The answer to a `Task` is code, a function or a module class, which is tried on fresh inputs and
-compared with the solution. The answer to a `Question` is a value: a letter, a number, a shape, a tensor.
-
-Both know the solution as code, which is also what `solution` shows, and the known mistakes.
+The answer to a `Task` is code, a function or a module class, which is tried on fresh inputs and compared with the
+solution. The answer to a `Question` is a value: a letter, a number, a shape, a tensor.
 """
 
 import _thread
+import collections
 import contextlib
 import copy
 import functools
 import inspect
-import math
 import re
+import reprlib
 import textwrap
 import threading
 import time
@@ -31,8 +30,11 @@ from ..heatmap import heatmap
 
 SECONDS = 3.0  # for all inputs of a check together
 _TABLE = 8  # a result with at most so many rows and columns is shown as heatmaps
-_WIDTH = 96  # characters in a line
-_LONGEST = 160  # characters of a value in a message
+_STUB = (lambda: None).__code__
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 160
+_filled = textwrap.TextWrapper(width=96, subsequent_indent="    ").fill
+_Result = collections.namedtuple("_Result", "case arguments expected got problem")  # of one input; right: problem None
 
 
 class Mistake(NamedTuple):
@@ -61,31 +63,29 @@ class Exercise:
         tables = []
         try:
             if _left_over(self._called, answer):
-                why = (
-                    "the cell above did not run to its end, so this is an earlier answer. Mend and run that cell first."
-                )
+                why = "the cell above did not run to its end, so this is an answer of before. Mend and run it first."
             elif answer is ... or _is_stub(answer):
                 print(f"{self.name}: no answer yet. Write yours above; exercise.{self.name}.hint() helps.")
                 return
             else:
-                why, *tables = self._judge(answer) or [""]
+                why, *tables = self._judge(answer)
         except KeyboardInterrupt:
             why = "the check was interrupted before it was done."
         except Exception as error:  # of an answer that behaves like no other
             why = f"the check can't make sense of this answer: {_message(error)}"
         self.solved |= not why
-        why = re.sub(r"^[a-z](?=[a-z]*[ ,'-])", lambda first: first[0].upper(), why)  # but code stays, such as norm()
+        if re.match(r"[a-z]+[ ,'-]", why):  # a sentence, and not code, such as norm()
+            why = why[0].upper() + why[1:]
         text = f"{self.name}: not yet. {why}" if why else f"✓ {self.name}: {self._right}"
-        print("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="    ") for line in text.splitlines()))
+        print("\n".join(map(_filled, text.splitlines())))
         for table in tables:
             display(table)
 
     def hint(self):
         """Print the next hint, from a nudge to nearly the answer."""
-        count = len(self._hints)
-        self._given = min(self._given + 1, count)
-        print(textwrap.fill(f"Hint {self._given} of {count}: {self._hints[self._given - 1]}", _WIDTH))
-        if self._given == count:
+        self._given = min(self._given + 1, len(self._hints))
+        print(_filled(f"Hint {self._given} of {len(self._hints)}: {self._hints[self._given - 1]}"))
+        if self._given == len(self._hints):
             print(f"That was the last. exercise.{self.name}.solution() shows the solution.")
 
     def solution(self):
@@ -100,8 +100,7 @@ class Task(Exercise):
         solution: the right function or class; its source is what `solution` prints, its name that of the answer.
         cases: for each input a description and the arguments, as a function of a random generator.
         mistakes: a list of `Mistake`, each with a function or class that makes it.
-        hints: texts.
-        right: what to say when the answer is right.
+        hints, right: texts, the second for an answer that is right.
         run: how to get the result: a function of the answer and the arguments. For a module it makes one, too.
         show: the names of the arguments, as a message says them.
         axes: what a row and a column of the result stand for.
@@ -117,48 +116,47 @@ class Task(Exercise):
         self._run = run or (lambda answer, *arguments: answer(*arguments))
 
     def _judge(self, answer):
-        """What is wrong, and tables that show it; or None."""
-        wanted = "class" if isinstance(self.answer, type) else "function"
-        if not (isinstance(answer, type) if wanted == "class" else callable(answer) and not isinstance(answer, type)):
+        is_class = isinstance(self.answer, type)
+        if not callable(answer) or isinstance(answer, type) != is_class:
+            wanted = "class" if is_class else "function"
             return [f"check needs your {wanted}, without brackets, but it was given {_kind(answer)}."]
-        wrong = [result for result in self._try(answer) if result.problem]
+        wrong = self._wrong(answer)
         if not wrong:
-            return None
+            return [""]
         smallest = min(wrong, key=_size)
-        for mistaken, sentence in self._mistaken:
-            if len(wrong) == len(mistaken) and all(map(_same, wrong, mistaken)):
-                return self._explain(smallest, sentence)
-        return self._explain(smallest, f"it was tried with {smallest.case}, and {smallest.problem}")
+        unknown = f"it was tried with {smallest.case}, and {smallest.problem}"
+        return self._shown(smallest, next((m.sentence for m, its in self._mistaken if _same(wrong, its)), unknown))
 
     @functools.cached_property
     def _mistaken(self):
-        """For each known mistake what it gives for the inputs for which it is wrong, and its sentence."""
-        return [([r for r in self._try(wrong) if r.problem], sentence) for wrong, sentence in self.mistakes]
+        """Each known mistake, and its wrong results."""
+        return [(mistake, self._wrong(mistake.wrong)) for mistake in self.mistakes]
 
-    def _try(self, answer):
-        """What the answer gives for each input, beside what it should."""
+    def _wrong(self, answer):
+        """What the answer gives for each input for which that is wrong."""
         results = []
         with contextlib.closing(_Limit()) as limit:
             for number, (case, make) in enumerate(self._cases.items()):
                 with _aside():
                     arguments = make(torch.Generator().manual_seed(number))
                     expected = self._run(self.answer, *copy.deepcopy(arguments))
-                results.append(_Result(case, arguments, expected, functools.partial(self._run, answer), limit))
+                got, problem = _outcome(functools.partial(self._run, answer), arguments, expected, limit)
+                if problem:
+                    results.append(_Result(case, arguments, expected, got, problem))
                 if limit.over:
                     break
         return results
 
-    def _explain(self, result, why):
-        """What is wrong, and the input that shows it, with what was expected."""
+    def _shown(self, result, why):
+        """What is wrong, the input that shows it, and what was expected."""
         lines = [why, f"This input shows it ({result.case}):"]
         lines += [f"  {name} = {_write(argument)}" for name, argument in zip(self._show, result.arguments, strict=True)]
-        expected, got, tables = result.expected, result.got, []
-        if isinstance(got, (torch.Tensor, bool)):  # of others `why` says all
-            places = _places(expected, got)
-            tables = _tables(expected, got, f"Yours, which differs at {places}" if places else "Yours", self._axes)
-            if not tables:
-                lines += [f"Expected: {_write(expected)}", f"Yours:    {_write(got)}"]
-                lines += [f"They differ at {places}."] if places else []
+        expected, got = result.expected, result.got
+        places = _places(expected, got)
+        tables = _tables(expected, got, f"Yours, which differs at {places}" if places else "Yours", self._axes)
+        if not tables and isinstance(got, (torch.Tensor, bool)):  # of anything else `why` has told
+            lines += [f"Expected: {_write(expected)}", f"Yours:    {_write(got)}"]
+            lines += [f"They differ at {places}."] if places else []
         return ["\n".join(lines), *tables]
 
 
@@ -168,10 +166,9 @@ class Question(Exercise):
     Args:
         solution: a line of code that gives the right answer its name. Where the answer is letters of options, it has
             only letters from a to f.
-        right: what to say when the answer is right.
+        hints, right: texts, the second for an answer that is right.
         mistakes: a list of `Mistake`, each with the wrong value, or with a function of the answer that tells whether it
             is this mistake. The first that fits is named.
-        hints: texts.
         accept: a function of the answer that tells whether it is right, where more than one answer is.
         form: what an answer looks like, as in "a letter, one of a, b and c".
         explain: a function of a wrong answer that gives a line about it.
@@ -183,16 +180,16 @@ class Question(Exercise):
         ((called, answer),) = names.items()
         super().__init__(answer, called, solution, right=right, mistakes=mistakes, hints=hints)
         self._form = form
-        self._accept = accept or _is(self.answer)
+        self._accept = accept or (lambda answer: _is(answer, self.answer))
         self._explain = explain or (lambda answer: "")
 
     def _judge(self, answer):
-        if not _alike(answer, self.answer):
+        if _read(answer, self.answer) is None:
             return [f"the answer should be {self._form}, but it is {_kind(answer)}."]
         if self._accept(answer):
-            return None
+            return [""]
         for wrong, sentence in self.mistakes:
-            if (wrong if callable(wrong) else _is(wrong))(answer):
+            if wrong(answer) if callable(wrong) else _is(answer, wrong):
                 return [f"{sentence}\n{self._explain(answer)}"]
         form = f" The answer should be {self._form}." if isinstance(answer, str) else ""
         return [f"it is not {_write(answer)}.{form} exercise.{self.name}.hint() helps."]
@@ -203,9 +200,9 @@ class Exercises:
 
     def __init__(self, **exercises):
         self.all = exercises
+        vars(self).update(exercises)
         for name, exercise in exercises.items():
             exercise.name = name
-            setattr(self, name, exercise)
 
     def __getattr__(self, name):  # only for what is not there
         raise AttributeError(f"this lesson has no exercise {name}; it has: {', '.join(vars(self).get('all', {}))}")
@@ -215,56 +212,37 @@ class Exercises:
         solved = [name for name, exercise in self.all.items() if exercise.solved]
         print(f"{len(solved)} of {len(self.all)} solved so far" + (f": {', '.join(solved)}." if solved else "."))
         if len(solved) == len(self.all):
-            print("That's all of them in this lesson. Well done!")
+            print("That is all of this lesson. Well done!")
 
 
-# What an answer gives
-
-_IN_PLACE = (
-    "it changed its argument itself, in place, so that whoever called it has lost what was there. Make a new one: "
-    "x = x - 1 instead of x -= 1, or begin with x = x.clone()."
-)
-_NO_GRADIENT = (
-    "the numbers are right, but the result has lost its gradient, and nothing could be trained with it. Leave out "
-    ".detach(), .data, .item(), torch.tensor() and torch.no_grad()."
-)
-
-
-class _Result:
-    """What an answer gives for one input, and in `problem` what is wrong with it, or None."""
-
-    def __init__(self, case, arguments, expected, answer, limit):
-        self.case = case
-        self.arguments = arguments
-        self.expected = expected
-        self.got = self.error = None
-        given = copy.deepcopy(arguments)
-        try:
-            with _aside(), limit:
-                self.got = answer(*given)
-        except BaseException as error:  # SystemExit, too
-            if isinstance(error, KeyboardInterrupt) and not limit.over:
+def _outcome(answer, arguments, expected, limit):
+    """What an answer returns for one input, and what is wrong with it, or None."""
+    given = copy.deepcopy(arguments)
+    try:
+        with _aside(), limit:
+            got = answer(*given)
+    except BaseException as error:  # SystemExit, too
+        if not limit.over:
+            if isinstance(error, KeyboardInterrupt):
                 raise
-            self.error = error
-            self.problem = f"this stopped it: {_message(error)}"
-        else:
-            lost = getattr(expected, "requires_grad", False) and not getattr(self.got, "requires_grad", False)
-            self.got = _plain(self.got)
-            self.problem = _compare(self.got, expected)
-            if not self.problem and _content(given) != _content(arguments):
-                self.problem = _IN_PLACE
-            elif not self.problem and lost:
-                self.problem = _NO_GRADIENT
-        if limit.over:
-            self.got = self.error = None
-            self.problem = f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
-
-
-def _plain(got):
-    """A result without its history; True and False of PyTorch or NumPy as those of Python."""
-    if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and got.ndim == 0:
-        return bool(got)
-    return got.detach() if isinstance(got, torch.Tensor) else got
+            return None, f"this stopped it: {_message(error)}"
+    if limit.over:
+        return None, f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
+    if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and not got.ndim:  # of PyTorch or NumPy
+        got = bool(got)
+    lost = getattr(expected, "requires_grad", False) and not getattr(got, "requires_grad", False)
+    problem = _compare(got, expected)
+    if not problem and _numbers_of(given) != _numbers_of(arguments):
+        problem = (
+            "it changed its argument itself, in place, so that whoever called it has lost what was there. Make a new "
+            "one: x = x - 1 instead of x -= 1, or begin with x = x.clone()."
+        )
+    if not problem and lost:
+        problem = (
+            "the numbers are right, but the result has lost its gradient, and nothing could be trained with it. Leave "
+            "out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
+        )
+    return got, problem
 
 
 def _compare(got, expected):
@@ -284,8 +262,9 @@ def _compare(got, expected):
     if got.shape != expected.shape:
         return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
     if got.dtype != expected.dtype:
-        true = "It should hold True and False: dtype=torch.bool."
-        how = true if expected.dtype == torch.bool else "A new tensor gets the type of another, x, by dtype=x.dtype."
+        how = "A new tensor gets the type of another, x, by dtype=x.dtype."
+        if expected.dtype == torch.bool:
+            how = "It should hold True and False: dtype=torch.bool."
         return f"the result is of type {got.dtype} instead of {expected.dtype}. {how}"
     if got.isnan().any() and not expected.isnan().any():
         return "there is nan (not a number) in the result."
@@ -297,24 +276,20 @@ def _compare(got, expected):
     return "some numbers of the result are wrong."
 
 
-def _content(argument):
-    """All that an answer could change in arguments, in a form in which nan is equal to nan."""
-    if isinstance(argument, nn.Module):
-        argument = tuple(argument.parameters())
-    if isinstance(argument, tuple):
-        return [_content(part) for part in argument]
-    if isinstance(argument, torch.Tensor):
-        return f"{argument.tolist()}, {argument.shape}, {argument.requires_grad}"
-    return repr(argument)
+def _numbers_of(arguments):
+    """All that an answer could change in its arguments, as text: in it nan is equal to nan."""
+    parts = [part for a in arguments for part in (a.parameters() if isinstance(a, nn.Module) else [a])]
+    return [f"{part.tolist()}, {part.requires_grad}" for part in parts if isinstance(part, torch.Tensor)]
 
 
-def _same(one, other):
-    """Whether an answer and a known mistake go wrong for the same input, and in the same way."""
-    if one.case != other.case:
+def _same(wrong, mistaken):
+    """Whether an answer and a known mistake go wrong for the same inputs, and in the same way."""
+    if [result.case for result in wrong] != [result.case for result in mistaken]:
         return False
-    if one.error is not None or other.error is not None:
-        return _message(one.error) == _message(other.error)
-    return other.got is not None and type(one.got) is type(other.got) and _compare(one.got, other.got) is None
+    pairs = zip(wrong, mistaken, strict=True)
+    return not any(
+        a.problem != b.problem if a.got is None or b.got is None else _compare(a.got, b.got) for a, b in pairs
+    )
 
 
 def _size(result):
@@ -370,8 +345,6 @@ class _Limit:
         self._closed.set()
 
 
-# The cell of the answer
-
 _failed = set()  # the numbers of the cells that ended in an error
 
 
@@ -397,53 +370,35 @@ def _left_over(called, answer):
     return True
 
 
-# Words for what was given
-
-
 def _is_stub(answer):
     """Whether nothing has been written into the function, or into the class's `forward`."""
-    if isinstance(answer, type):
-        made = vars(answer).get("__init__")
-        empty = made is None or set(made.__code__.co_names) <= {"super", "__init__"}
-        return empty and _is_stub(vars(answer).get("forward"))
-    code, nothing = getattr(answer, "__code__", None), (lambda: None).__code__
-    return code is not None and (code.co_code, code.co_consts) == (nothing.co_code, nothing.co_consts)
+    code = getattr(getattr(answer, "forward", answer), "__code__", None)
+    return code is not None and (code.co_code, code.co_consts) == (_STUB.co_code, _STUB.co_consts)
 
 
 def _kind(value):
-    """A value in a learner's words."""
-    if value is None:
-        return "None (nothing)"
-    if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if callable(value):
-        kind = "module" if isinstance(value, nn.Module) else "function"
-        return f"the {kind} {getattr(value, '__name__', type(value).__name__)}"
-    return f"{_write(value)}, which is of type {type(value).__name__}"
+    return "None (nothing)" if value is None else f"{_write(value)}, which is of type {type(value).__name__}"
 
 
 def _write(value):
+    """A value as a message shows it."""
     if isinstance(value, torch.Tensor):
         text = " ".join(str(value.detach()).split())
-        if len(text) <= _LONGEST:
-            return f"{text}, shape {tuple(value.shape)}"
-        return f"a tensor of shape {tuple(value.shape)}, between {value.min():.4g} and {value.max():.4g}"
+        text = text if len(text) <= 160 else f"a tensor between {value.min():.4g} and {value.max():.4g}"
+        return f"{text}, shape {tuple(value.shape)}"
     if inspect.isfunction(value):
-        lines = (value.__doc__ or "").strip().splitlines()
-        return f"the function {value.__name__}" + (f" ({lines[0].rstrip('.')})" if lines else "")
-    text = textwrap.shorten(repr(value), _LONGEST, placeholder="…")
-    return f"something of type {type(value).__name__}" if " object at 0x" in text else text
+        about = (inspect.getdoc(value) or "").partition("\n")[0].rstrip(".")
+        return f"the function {value.__name__}" + (f" ({about})" if about else "")
+    return textwrap.shorten(_short.repr(value), 160, placeholder=" …")
 
 
 def _places(expected, got):
     """Where two tensors of the same shape differ, in words, or nothing."""
-    alike = isinstance(expected, torch.Tensor) and isinstance(got, torch.Tensor) and expected.shape == got.shape
-    if not alike or expected.dtype != got.dtype or not got.dim():
+    if not isinstance(got, torch.Tensor) or got.shape != getattr(expected, "shape", None) or not got.dim():
         return ""
-    places = (~torch.isclose(got, expected.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)).nonzero().tolist()
-    if len(places) == expected.numel() > 1:
+    close = torch.isclose(got.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    places = (~close).nonzero().tolist()
+    if len(places) == got.numel() > 1:
         return "every place"
     return ", ".join(map(str, places[:4])) + (f" and {len(places) - 4} places more" if len(places) > 4 else "")
 
@@ -453,51 +408,38 @@ def _tables(expected, got, title, axes):
     both = (expected, got)
     if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= _TABLE for t in both):
         return []
-    numbers = [n for table in both for n in table.flatten().tolist() if math.isfinite(n)]
-    scale = {"low": min(numbers), "high": max(numbers)} if len(set(numbers)) > 1 else {}
-    return [heatmap(expected, axes=axes, title="Expected", **scale), heatmap(got, axes=axes, title=title, **scale)]
+    ends = [end for table in map(heatmap, both) for end in (table.low, table.high)]
+    titles = ("Expected", title)
+    return [
+        heatmap(t, axes=axes, title=name, low=min(ends), high=max(ends)) for t, name in zip(both, titles, strict=True)
+    ]
 
 
 def _message(error):
-    text = " ".join(traceback.format_exception_only(type(error), error))
+    text = "".join(traceback.format_exception_only(type(error), error))
     if isinstance(error, NameError) and error.name == "torch":
         text += " (write import torch above your function)"
-    return textwrap.shorten(text, 240, placeholder="…")
+    return textwrap.shorten(text, 240, placeholder=" …")
 
 
-# Values
+def _is(answer, value):
+    """Whether an answer is this value, written in whatever form."""
+    given, value = _read(answer, value), _read(value, value)
+    if given is None or isinstance(value, (str, set)):
+        return given == value
+    return torch.allclose(given, value, rtol=0.005 if value.dim() == 0 else 0.0, atol=1e-6)
 
 
-def _numbers(answer):
-    """The numbers of an answer as a tensor, or None if it has none."""
-    with contextlib.suppress(Exception):
-        if not isinstance(answer, (bool, str)):
-            return torch.as_tensor(answer, dtype=torch.float64)
+def _read(answer, right):
+    """An answer in the form in which it is compared: a set of letters, a word or a tensor; None if of another kind."""
+    if isinstance(right, str) and isinstance(answer, str):
+        if not re.fullmatch("[a-f]+", right):
+            return answer.strip().lower()
+        words = [word for word in re.findall(r"[^\W\d_]+", answer.lower()) if word != "and"]
+        # Letters stand alone, or in a single word. With another word between them, as in "not b", they are no list.
+        return set("".join(words)) if len(words) == 1 or all(len(word) == 1 for word in words) else set()
+    if not isinstance(answer, (str, bool)) and not isinstance(right, str):
+        with contextlib.suppress(Exception):  # of what has no numbers
+            numbers = torch.as_tensor(answer, dtype=torch.float64)
+            return numbers if numbers.shape == torch.as_tensor(right).shape else None
     return None
-
-
-def _letters(answer):
-    """The letters of the options in an answer: those that stand alone, or those of a single word of such letters.
-
-    With any word but "and" between them it is no list of letters, and has none: "not b" is not "b".
-    """
-    words = [word for word in re.findall(r"[^\W\d_]+", answer.lower()) if word != "and"]
-    return sorted(set("".join(words))) if len(words) == 1 or all(len(word) == 1 for word in words) else []
-
-
-def _alike(answer, right):
-    """Whether an answer is of the kind of the right one: letters, or as many numbers."""
-    if isinstance(right, str):
-        return type(answer) is str
-    given = _numbers(answer)
-    return given is not None and given.shape == _numbers(right).shape
-
-
-def _is(value):
-    """A function that tells whether an answer of the right kind is this value."""
-    if isinstance(value, str) and re.fullmatch("[a-f]+", value):
-        return lambda answer: _letters(answer) == _letters(value)
-    if isinstance(value, str):
-        return lambda answer: answer.strip().lower() == value.lower()
-    close = 0.0 if isinstance(value, list) else 0.005  # lists are of whole numbers
-    return lambda answer: torch.allclose(_numbers(answer), _numbers(value), rtol=close, atol=1e-6)
