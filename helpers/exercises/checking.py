@@ -34,6 +34,8 @@ _STUB = (lambda: None).__code__
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 160
 _filled = textwrap.TextWrapper(width=96, subsequent_indent="    ").fill
+_IN_PLACE = "it changed its argument, which its caller has lost now: x = x - 1 makes a new one, as does x = x.clone()."
+_LOST = "the result has lost its gradient: leave out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
 _Result = collections.namedtuple("_Result", "case arguments expected got problem")  # of one input; right: problem None
 
 
@@ -124,13 +126,15 @@ class Task(Exercise):
         if not wrong:
             return [""]
         smallest = min(wrong, key=_size)
-        unknown = f"it was tried with {smallest.case}, and {smallest.problem}"
-        return self._shown(smallest, next((m.sentence for m, its in self._mistaken if _same(wrong, its)), unknown))
+        for mistaken, sentence in self._mistaken:
+            if len(wrong) == len(mistaken) and all(map(_same, wrong, mistaken)):
+                return self._shown(smallest, sentence)
+        return self._shown(smallest, f"it was tried with {smallest.case}, and {smallest.problem}")
 
     @functools.cached_property
     def _mistaken(self):
-        """Each known mistake, and its wrong results."""
-        return [(mistake, self._wrong(mistake.wrong)) for mistake in self.mistakes]
+        """For each known mistake its wrong results, and its sentence."""
+        return [(self._wrong(wrong), sentence) for wrong, sentence in self.mistakes]
 
     def _wrong(self, answer):
         """What the answer gives for each input for which that is wrong."""
@@ -164,11 +168,9 @@ class Question(Exercise):
     """An exercise whose answer is a value.
 
     Args:
-        solution: a line of code that gives the right answer its name. Where the answer is letters of options, it has
-            only letters from a to f.
+        solution: a line of code that gives the right answer its name; if it is letters of options, they are a to f.
         hints, right: texts, the second for an answer that is right.
-        mistakes: a list of `Mistake`, each with the wrong value, or with a function of the answer that tells whether it
-            is this mistake. The first that fits is named.
+        mistakes: a list of `Mistake`, each with the wrong value or a test of the answer; the first that fits is named.
         accept: a function of the answer that tells whether it is right, where more than one answer is.
         form: what an answer looks like, as in "a letter, one of a, b and c".
         explain: a function of a wrong answer that gives a line about it.
@@ -231,18 +233,8 @@ def _outcome(answer, arguments, expected, limit):
     if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and not got.ndim:  # of PyTorch or NumPy
         got = bool(got)
     lost = getattr(expected, "requires_grad", False) and not getattr(got, "requires_grad", False)
-    problem = _compare(got, expected)
-    if not problem and _numbers_of(given) != _numbers_of(arguments):
-        problem = (
-            "it changed its argument itself, in place, so that whoever called it has lost what was there. Make a new "
-            "one: x = x - 1 instead of x -= 1, or begin with x = x.clone()."
-        )
-    if not problem and lost:
-        problem = (
-            "the numbers are right, but the result has lost its gradient, and nothing could be trained with it. Leave "
-            "out .detach(), .data, .item(), torch.tensor() and torch.no_grad()."
-        )
-    return got, problem
+    changed = _numbers_of(given) != _numbers_of(arguments)
+    return got, _compare(got, expected) or (changed and _IN_PLACE) or (lost and _LOST) or None
 
 
 def _compare(got, expected):
@@ -282,14 +274,11 @@ def _numbers_of(arguments):
     return [f"{part.tolist()}, {part.requires_grad}" for part in parts if isinstance(part, torch.Tensor)]
 
 
-def _same(wrong, mistaken):
-    """Whether an answer and a known mistake go wrong for the same inputs, and in the same way."""
-    if [result.case for result in wrong] != [result.case for result in mistaken]:
-        return False
-    pairs = zip(wrong, mistaken, strict=True)
-    return not any(
-        a.problem != b.problem if a.got is None or b.got is None else _compare(a.got, b.got) for a, b in pairs
-    )
+def _same(one, other):
+    """Whether an answer and a known mistake go wrong for the same input, and in the same way."""
+    if one.got is None or other.got is None:
+        return (one.case, one.problem) == (other.case, other.problem)
+    return one.case == other.case and not _compare(one.got, other.got)
 
 
 def _size(result):
@@ -362,17 +351,17 @@ def _left_over(called, answer):
     cells = get_ipython().history_manager.input_hist_raw if get_ipython() else []  # also those that did not compile
     gives = re.compile(rf"^\s*((def|class)\s+{called}\b|{called}\s*=(?!=))", re.MULTILINE)
     newest = max((number for number, cell in enumerate(cells) if gives.search(cell)), default=None)
-    if newest not in _failed:
-        return False
-    functions = filter(inspect.isfunction, (answer, *getattr(answer, "__dict__", {}).values()))
-    with contextlib.suppress(StopIteration, OSError):  # no function, no source
-        return inspect.getsource(next(functions).__code__) not in cells[newest]  # else the error came after it
-    return True
+    code = _code(answer)  # it is in the cell where the error came after it
+    return newest in _failed and not (code and inspect.getsource(code) in cells[newest])
+
+
+def _code(answer):
+    """The code of a function, or of a class's `forward`."""
+    return getattr(getattr(answer, "forward", answer), "__code__", None)
 
 
 def _is_stub(answer):
-    """Whether nothing has been written into the function, or into the class's `forward`."""
-    code = getattr(getattr(answer, "forward", answer), "__code__", None)
+    code = _code(answer)
     return code is not None and (code.co_code, code.co_consts) == (_STUB.co_code, _STUB.co_consts)
 
 
@@ -409,10 +398,8 @@ def _tables(expected, got, title, axes):
     if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= _TABLE for t in both):
         return []
     ends = [end for table in map(heatmap, both) for end in (table.low, table.high)]
-    titles = ("Expected", title)
-    return [
-        heatmap(t, axes=axes, title=name, low=min(ends), high=max(ends)) for t, name in zip(both, titles, strict=True)
-    ]
+    scale = {"axes": axes, "low": min(ends), "high": max(ends)}
+    return [heatmap(expected, title="Expected", **scale), heatmap(got, title=title, **scale)]
 
 
 def _message(error):
