@@ -29,8 +29,7 @@ def explore(function, /, **sliders):
     Args:
         function: takes one argument per slider and returns a heatmap, a matplotlib figure, or text; what it prints
             or displays is shown as well. A figure is fastest if it is made once, outside, and the function only
-            changes what is in it and returns it; five times as fast if what it changes is `animated=True`, as
-            matplotlib calls it, so that the rest is drawn once.
+            changes artists in it that are `animated=True`, so that the rest is drawn once.
         sliders: for each argument what `ipywidgets.interact` takes: (low, high) or (low, high, step), a list of
             choices, a single value to start from, or a widget. A range or a list starts at the default of the
             function's argument, where there is one.

@@ -15,8 +15,15 @@ from matplotlib.image import imsave
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib_inline.config import InlineBackend
 
-_CJK = """Noto Sans CJK SC, Noto Sans CJK TC, Noto Sans CJK JP, Source Han Sans SC, Microsoft YaHei, PingFang SC,
-PingFang HK, Hiragino Sans GB, SimHei, Microsoft JhengHei, Yu Gothic, Malgun Gothic, Arial Unicode MS"""
+_CJK = [
+    "Noto Sans CJK SC",
+    "Noto Sans CJK TC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "Microsoft YaHei",
+    "PingFang SC",
+]
+_CJK += ["PingFang HK", "Hiragino Sans GB", "SimHei", "Microsoft JhengHei", "Yu Gothic", "Malgun Gothic"]
 
 _grounds = weakref.WeakKeyDictionary()  # for each figure with animated artists: all the rest of it, as pixels
 
@@ -65,13 +72,13 @@ def _one_note():
         print(f"No font on this computer has {letters}: install one, such as Noto Sans CJK.", file=sys.stderr)
 
 
-def with_fallbacks(families, installed):
-    """The font families, and behind them those of Chinese, Japanese and Korean that are installed."""
-    return [*families, *(name for name in _CJK.replace("\n", " ").split(", ") if name in installed)]
+def chinese_fonts():
+    """The installed families with Chinese, Japanese and Korean letters."""
+    installed = {font.name for font in font_manager.fontManager.ttflist if font.weight == 400}  # of others it would log
+    return [name for name in _CJK if name in installed]
 
 
-_installed = {font.name for font in font_manager.fontManager.ttflist if font.weight == 400}  # of others it would log
-matplotlib.rcParams["font.family"] = with_fallbacks(matplotlib.rcParams["font.family"], _installed)
+matplotlib.rcParams["font.family"] = [*matplotlib.rcParams["font.family"], *chinese_fonts()]
 
 
 def pyplot():

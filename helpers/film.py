@@ -33,13 +33,8 @@ const [place, frame] = document.currentScript.parentNode.children;
 const columns = film.columns.map((column) => (typeof column === "string" ? column.split(" ") : column));
 const html = (n) => film.skeleton.map((part, i) => (i ? columns[film.slots[i - 1]][n] : "") + part).join("");
 place.className = "mathjax_ignore tex2jax_ignore";  // a dollar sign in a name or a choice starts no formula
-const label = document.createElement("label");
-const input = document.createElement("input");
-const output = document.createElement("output");
-input.type = "range";
-input.min = 0;
-input.max = film.positions.length - 1;
-input.value = film.start;
+const [label, input, output] = ["label", "input", "output"].map((tag) => document.createElement(tag));
+Object.assign(input, { type: "range", min: 0, max: film.positions.length - 1, value: film.start });
 input.style = "width: 24em; max-width: 60%; margin: 0 1em; vertical-align: middle;";
 input.setAttribute("aria-label", film.name);
 input.setAttribute("data-lm-suppress-shortcuts", "true");  // or JupyterLab takes the arrow keys
@@ -111,11 +106,9 @@ def film(function, /, **slider):
     script = _SCRIPT.replace("NAMES", NAMES).replace(
         "FILM", json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     )
-    if len(script) > MOST_MEGABYTES * 1e6:
-        print(
-            f"This film takes {len(script) / 1e6:.0f} MB of the notebook: {len(values)} frames of "
-            f"{len(frames[start]) / 1000:.0f} kB. A larger step makes fewer frames."
-        )
+    if (size := len(script) / 1e6) > MOST_MEGABYTES:
+        each = f"{len(values)} frames of {len(frames[start]) / 1000:.0f} kB"
+        print(f"This film takes {size:.0f} MB of the notebook: {each}. A larger step makes fewer frames.")
     line = f"Slider: {name}{range_of(control)}. Run this cell (Shift+Enter) to move it."
     page = f"<div><div><em>{literal(line)}</em></div><div>{frames[start]}</div><script>{script}</script></div>"
     display({"text/html": page, "text/plain": f"{line}\n{bundles[start].get('text/plain', '')}"}, raw=True)

@@ -10,16 +10,7 @@ import ipywidgets
 
 
 def sliders_for(function, sliders):
-    """The widget of each slider, by name, once it is clear that function and sliders fit together.
-
-    Args:
-        function: takes one argument per slider.
-        sliders: a dictionary from the name of an argument to what `ipywidgets.interact` takes for it. Widgets of the
-            caller's own are taken as they are.
-
-    Raises:
-        TypeError, ValueError: as in `explore`.
-    """
+    """The widget of each slider, by name, for what `explore` takes; its errors are raised here."""
     starts = _starts(function, sliders)
     return {name: _control(name, slider, starts.get(name)) for name, slider in sliders.items()}
 

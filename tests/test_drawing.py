@@ -7,12 +7,13 @@ import weakref
 
 import numpy as np
 import pytest
-from matplotlib import image
+from matplotlib import font_manager, image
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontEntry
 from matplotlib.ticker import FixedLocator
 
-from helpers.figures import png, with_fallbacks
+from helpers.figures import chinese_fonts, png
 
 CHANGES = {
     "nothing": lambda left, right: None,
@@ -145,6 +146,7 @@ def test_other_warnings_of_a_drawing_are_not_lost():
         png(Odd())
 
 
-def test_installed_chinese_fonts_stand_behind_the_chosen_one():
-    assert with_fallbacks(["serif"], {"SimHei", "Noto Sans CJK TC", "Comic"}) == ["serif", "Noto Sans CJK TC", "SimHei"]
-    assert with_fallbacks(["serif"], {"Comic"}) == ["serif"]
+def test_installed_chinese_fonts_stand_behind_the_chosen_one(monkeypatch):
+    fonts = [FontEntry(name=name, weight=400) for name in ("SimHei", "Comic", "Noto Sans CJK TC")]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*fonts, FontEntry(name="PingFang SC", weight=500)])
+    assert chinese_fonts() == ["Noto Sans CJK TC", "SimHei"]
