@@ -35,7 +35,9 @@ const html = (n) => film.skeleton.map((part, i) => (i ? columns[film.slots[i - 1
 place.className = "mathjax_ignore tex2jax_ignore";  // a dollar sign in a name or a choice starts no formula
 const [label, input, output] = ["label", "input", "output"].map((tag) => document.createElement(tag));
 Object.assign(input, { type: "range", min: 0, max: film.positions.length - 1, value: film.start });
-input.style = "width: 24em; max-width: 60%; margin: 0 1em; vertical-align: middle;";
+input.style = "width: 24em; max-width: 60%; margin: 0 1em; vertical-align: middle;"  // and as explore's sliders look:
+  + " appearance: none; height: 4px; border-radius: 4px; background: var(--jp-layout-color3, silver);"
+  + " accent-color: white; filter: drop-shadow(0 0 1px gray);";
 input.setAttribute("aria-label", film.name);
 input.setAttribute("data-lm-suppress-shortcuts", "true");  // or JupyterLab takes the arrow keys
 output.style = "font-variant-numeric: tabular-nums;";

@@ -12,6 +12,7 @@ const begin = () => {
     .explore-live { --jp-widgets-font-size: var(--jp-content-font-size1); }
     .jp-RenderedMarkdown table { font-size: 1em; }
     .explore-live .jp-RenderedJavaScript { display: none; }
+    .explore-live .widget-dropdown > select { appearance: auto; background-image: none; }  /* black on black if dark */
     .explore-live.jupyter-widgets-disconnected > * { opacity: 0.5; }
     .explore-live.jupyter-widgets-disconnected::after {
       content: "The kernel of these sliders is gone. Run this cell again (Shift+Enter) to move them.";

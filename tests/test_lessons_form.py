@@ -9,6 +9,7 @@ import re
 import nbformat
 from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
 from pace import minutes
+from refresh import METADATA
 
 TITLES = {path.name: read(path).cells[0].source.splitlines()[0].removeprefix("# ") for path in LESSONS}
 LONGEST_LINE = 80  # as in notebooks/.ruff.toml
@@ -78,9 +79,7 @@ def test_no_output_is_an_error_or_a_warning(path):
 def test_nothing_of_the_machine_is_stored(path):
     hint = "JupyterLab stored this when the lesson was run: git checkout notebooks, or python tools/refresh.py"
     notebook = read(path)
-    assert "widgets" not in notebook.metadata, hint
-    assert notebook.metadata.kernelspec.name == "python3", hint
-    assert notebook.metadata.language_info == {"name": "python"}, hint
+    assert notebook.metadata == METADATA, hint  # no `version`, no `widgets`
     text = json.dumps([output for _, output in outputs(notebook)])
     assert "widget-view" not in text, hint
     assert not re.search(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|Users|work|mnt)/|[A-Z]:\\\\", text)

@@ -22,9 +22,17 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import coalesce_streams, get_sanitize_patterns
 from tolerance import settled
 
+# What JupyterLab saves, without `version`, the one line that is another on another machine.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
 }
 KEPT_OF_CELLS = ("tags", "jupyter")
 WIDGET = "application/vnd.jupyter.widget-view+json"

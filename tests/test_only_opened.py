@@ -1,8 +1,10 @@
-"""On a page of 1000 pixels, as on half a screen or a projector, no code has to be moved sideways to be read."""
+"""Lessons that are only opened, not run: how wide their code is, and what saving them changes."""
 
 import json
+import platform
 
-from browser import TOKEN
+import pytest
+from browser import TOKEN, Page
 from lessons import LESSONS, code_cells, read
 
 OPEN = """async path => {
@@ -39,3 +41,16 @@ def test_no_code_is_wider_than_a_page_of_1000_pixels(browser, lab):
     page.close()
     assert found.pop(too_wide.name) != []  # this is how a line of 108 characters is found
     assert {name: wider for name, wider in found.items() if wider} == {}
+
+
+@pytest.mark.parametrize("name", ["03_context_vectors.ipynb", "08_training.ipynb"])
+def test_a_lesson_saved_as_it_was_opened_differs_by_the_version_of_python_alone(browser, lab, name):
+    path = lab.root / "notebooks" / name
+    stored = path.read_text(encoding="utf-8")
+    page = Page(browser, lab, name, run=False)
+    page.command("docmanager:save")
+    page.close()
+    line = f',\n   "version": "{platform.python_version()}"'
+    saved = path.read_text(encoding="utf-8")
+    assert line in saved
+    assert saved.replace(line, "") == stored
