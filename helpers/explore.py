@@ -34,8 +34,7 @@ def explore(function, /, **sliders):
             choices, a single value to start from, or a widget. A range or a list starts at the default of the
             function's argument, where there is one.
 
-    An exception in the function is shown in the result's place, as one line with the sliders' values; the next move
-    tries again.
+    An exception in the function is shown in the result's place, as one line; the next move tries again.
 
     Raises:
         TypeError: the sliders are not the function's arguments, or one is not of a kind named above.

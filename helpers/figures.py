@@ -88,16 +88,12 @@ def pyplot():
 
 @contextlib.contextmanager
 def new_figures():
-    """Within it, tells which pyplot figures are new; afterwards closes them, or they would pile up in pyplot.
-
-    It is told what was displayed meanwhile: where `plt.show()` leaves its figures open, as a setting can have it, those
-    that are new have been shown.
-    """
+    """Within it, tells which pyplot figures are new and not yet displayed; afterwards closes them, or they pile up."""
     before = set(pyplot().get_fignums()) if pyplot() else set()
 
     def new(displayed=()):
         if any("image/png" in output.data for output in displayed) and not InlineBackend.instance().close_figures:
-            return []
+            return []  # plt.show() has shown them, and left them open
         numbers = [number for number in pyplot().get_fignums() if number not in before] if pyplot() else []
         return [pyplot().figure(number) for number in numbers]
 

@@ -78,18 +78,14 @@ def film(function, /, **slider):
     """Show what a function returns for each position of one slider; the frames are switched in the browser.
 
     Args:
-        function: takes one argument and returns what a function for `explore` returns: a heatmap, a matplotlib figure,
-            or text. It is called once for each position, in order. Text and heatmaps up to 40 tokens take little room
-            in the notebook; a larger heatmap or a figure is stored as a picture for each position.
+        function: takes one argument and returns what a function for `explore` returns. It is called once for each
+            position, in order. Text and tables take little room in the notebook; a figure is stored for each position.
         slider: for that argument (low, high), (low, high, step) or a list of choices, at most `MOST_POSITIONS`
             positions. The film starts at the default of the function's argument, or else at the first position.
 
     Raises:
-        TypeError: the slider is not the function's argument, or is not of a kind named above.
-        ValueError: there is not exactly one slider, or it has an impossible range, step or start, or too many
-            positions.
-        RuntimeError: the function raised at a position; the message names the position, and what was raised is its
-            cause.
+        TypeError, ValueError: as in `explore`; and for more than one slider, or too many positions.
+        RuntimeError: the function raised at a position, which the message names; what was raised is its cause.
     """
     if len(slider) != 1:
         given = f"not {len(slider)}: {', '.join(slider)}. explore takes several" if slider else "such as step=(0, 50)"
@@ -119,7 +115,7 @@ def film(function, /, **slider):
 def _positions(name, control):
     """The values at which the control can stand, and how to write each."""
     if hasattr(control, "options"):
-        labels, values = list(map(str, control._options_labels)), list(control._options_values)
+        labels, values = list(map(str, control._options_labels)), control._options_values
         count = len(values)
     else:
         low, high, step = (Decimal(f"{end:.10g}") for end in (control.min, control.max, control.step))

@@ -1,8 +1,7 @@
 // What JupyterLab leaves out for people who use a keyboard or a screen reader, within the notebook in which it stands:
-// the name and the shown value of a slider; the arrow keys, which JupyterLab takes from lists, and Notebook 7 from
-// sliders too; and as the name of a picture the description in the text below it ("*Figure: ...*"). Sliders whose
-// kernel was restarted are put out of order, and a line says what to do. Controls and tables of the text are as large
-// as the text around them, so that one setting enlarges all.
+// names and values of sliders; arrow keys, which it takes from lists, and Notebook 7 from sliders too; as the name of a
+// picture the description in the text below it ("*Figure: ...*"). Sliders without a kernel are put out of order, and a
+// line says what to do. Controls and tables are as large as the text around them, so that one setting enlarges all.
 const begin = () => {
   const panel = element.closest(".jp-NotebookPanel");
   if (!panel) return element.isConnected || setTimeout(begin, 200);  // not yet in the page

@@ -21,13 +21,8 @@ _CLEARED = "\x1b[2K\r"  # what clear_output writes between the texts
 def result_of(function, values):
     """Call a function, and tell what a reader should see of it.
 
-    Args:
-        function: takes one argument per value; returns a heatmap, a matplotlib figure, text, or what Jupyter can show.
-        values: a dictionary from the name of an argument to its value.
-
-    Returns:
-        The outputs, a list of (data, metadata) by MIME type: what was printed, what was displayed, what was returned,
-        and figures. And what the function raised, or None.
+    Returns the outputs, a list of (data, metadata) by MIME type: what was printed, what was displayed, what was
+    returned, and figures. And what the function raised, or None.
     """
     error = returned = None
     with new_figures() as shown_figures, capture_output() as captured:

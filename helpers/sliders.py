@@ -16,7 +16,7 @@ def sliders_for(function, sliders):
 
 
 def _starts(function, sliders):
-    """The default of each argument; the sliders must be arguments, and no argument may lack a value."""
+    """The default of each argument, once function and sliders fit together."""
     if not callable(function):
         raise TypeError(f"explore needs a function, not {function!r}: pass the function itself, without brackets")
     name = getattr(function, "__name__", "the function")
