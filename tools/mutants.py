@@ -250,7 +250,7 @@ HELPERS = [
     # The rest
     ("another input", "sentence", "", "0.87, 0.66", "0.86, 0.66"),
     ("verdict on torch turned round", "environment", "_problems", "torch != TORCH", "torch == TORCH"),
-    ("task always right", "exercises/checking", "Task._wrong", "if result.problem]", "if False]"),
+    ("task always right", "exercises/checking", "Task._wrong", "if problem:", "if False:"),
     ("question always right", "exercises/checking", "Question._judge", "if self._accept(answer):", "if True:"),
     ("progress counts all", "exercises/checking", "Exercises.progress", "if exercise.solved]", "if True]"),
     (
@@ -265,8 +265,8 @@ HELPERS = [
     ("an interrupt behind the answer", "exercises/checking", "_Limit.__exit__", "self._running = False", "pass"),
     ("an older answer judged", "exercises/checking", "_note", "if not result.success", "if result.success"),
     ("no limit in practice", "exercises/checking", "", "SECONDS = 3.0", "SECONDS = 9.0"),
-    ("two colour scales", "exercises/checking", "_tables", "if low < high", "if low > high"),
-    ("a lost gradient unseen", "exercises/checking", "_outcome", "and lost", "and False"),
+    ("two colour scales", "exercises/checking", "_tables", "title=title, **scale", "title=title, axes=axes"),
+    ("a lost gradient unseen", "exercises/checking", "_outcome", "(lost and", "(False and"),
     ("float64 blamed", "exercises/checking", "_size", "t.dtype == torch.float64", "t.dtype != torch.float64"),
     (
         "argument changed unseen",
@@ -280,8 +280,8 @@ HELPERS = [
         "a mistake named that fits half",
         "exercises/checking",
         "_same",
-        "one.case != other.case",
-        "False",
+        "one.case == other.case and",
+        "",
     ),
     ("first hint again and again", "exercises/checking", "Exercise.hint", "self._given + 1, len", "1, len"),
     (
