@@ -20,21 +20,18 @@ def sliders_for(function, sliders):
     Raises:
         TypeError, ValueError: as in `explore`.
     """
-    starts = _starts(function, sliders)
+    starts = starts_of(function, sliders)
     return {name: _control(name, slider, starts.get(name)) for name, slider in sliders.items()}
 
 
-def _starts(function, sliders):
+def starts_of(function, sliders):
     """The default of each argument; the sliders must be arguments, and no argument may lack a value."""
     if not callable(function):
         raise TypeError(f"explore needs a function, not {function!r}: pass the function itself, without brackets")
     name = getattr(function, "__name__", "the function")
     if not sliders:
         raise ValueError(f"explore needs at least one slider for {name}, such as temperature=(0.1, 3.0)")
-    try:
-        parameters = inspect.signature(function).parameters
-    except ValueError:  # some built-in functions do not tell
-        return {}
+    parameters = inspect.signature(function).parameters
     kinds = inspect.Parameter
     by_name = [n for n, p in parameters.items() if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
     takes_all = any(p.kind == kinds.VAR_KEYWORD for p in parameters.values())
@@ -43,40 +40,42 @@ def _starts(function, sliders):
             f"{name} has no argument {', '.join(unknown)} that can be given by name; "
             f"its arguments are: {', '.join(parameters)}"
         )
-    needed = [n for n in by_name if parameters[n].default is kinds.empty and n not in sliders]
-    if needed:
+    if needed := [n for n in by_name if parameters[n].default is kinds.empty and n not in sliders]:
         raise TypeError(f"{name} needs a slider, or a default, for: {', '.join(needed)}")
     return {argument: p.default for argument, p in parameters.items() if p.default is not p.empty}
 
 
 def _control(name, slider, start):
     """The widget for one slider, or what `ipywidgets.fixed` holds fast."""
-    if isinstance(slider, (ipywidgets.ValueWidget, ipywidgets.fixed)):
-        control = slider
-    else:
-        choices = slider.tolist() if hasattr(slider, "tolist") else slider
-        _check_range(name, slider)
-        _check_choices(name, choices)
-        default = inspect.Parameter.empty if start is None else start
-        try:
-            control = ipywidgets.interactive.widget_from_abbrev(choices, default)
-        except Exception as error:
-            raise ValueError(f"slider {name} = {reprlib.repr(slider)} is not possible: {error}") from None
-        if control is None or isinstance(control, ipywidgets.fixed):
-            raise TypeError(
-                f"slider {name} must be (low, high), (low, high, step), a list, a single value or a widget, "
-                f"not {reprlib.repr(slider)}"
-            )
-        _settle(name, control, slider, start)
+    control = slider
+    if not isinstance(slider, (ipywidgets.ValueWidget, ipywidgets.fixed)):
+        control = _made(name, slider.tolist() if hasattr(slider, "tolist") else slider, start)
     if isinstance(control, ipywidgets.DOMWidget) and not control.description:
         control.description = name
     return control
 
 
+def _made(name, slider, start):
+    """A new widget for a range, a list of choices or a single value."""
+    if isinstance(slider, tuple) and len(slider) in (2, 3) and all(isinstance(end, Real) for end in slider):
+        _check_range(name, slider)
+    if isinstance(slider, list):
+        _check_choices(name, slider)
+    try:
+        control = ipywidgets.interactive.widget_from_abbrev(slider, inspect.Parameter.empty if start is None else start)
+    except Exception as error:
+        raise ValueError(f"slider {name} = {reprlib.repr(slider)} is not possible: {error}") from None
+    if control is None or isinstance(control, ipywidgets.fixed):
+        raise TypeError(
+            f"slider {name} must be (low, high), (low, high, step), a list, a single value or a widget, "
+            f"not {reprlib.repr(slider)}"
+        )
+    _settle(name, control, slider, start)
+    return control
+
+
 def _check_range(name, slider):
     """Whether (low, high) or (low, high, step) is a range in which a slider can move."""
-    if not isinstance(slider, tuple) or len(slider) not in (2, 3) or not all(isinstance(end, Real) for end in slider):
-        return
     low, high, *rest = slider
     step = rest[0] if rest else 0
     if not all(map(math.isfinite, (*slider, high - low))):
@@ -91,8 +90,6 @@ def _check_range(name, slider):
 
 def _check_choices(name, choices):
     """Whether a list of choices is none that would be read as something else, or can't be compared."""
-    if not isinstance(choices, list):
-        return
     if any(getattr(choice, "shape", ()) for choice in choices):
         raise TypeError(f"slider {name}: a choice can't be a tensor or an array. Offer their names, or numbers")
     pairs = [choice for choice in choices if isinstance(choice, (list, tuple)) and len(choice) == 2]
