@@ -5,7 +5,6 @@ the next frame is on the screen at once, and the slider lives on in a page expor
 as on GitHub, the reader sees the first frame.
 """
 
-import inspect
 import json
 import math
 import re
@@ -16,7 +15,7 @@ from IPython.display import display
 
 from .markup import NAMES, literal
 from .result import html_of, joined, result_of
-from .sliders import close, range_of, sliders_for
+from .sliders import close, range_of, sliders_for, starts_of
 
 MOST_POSITIONS = 200
 MOST_MEGABYTES = 4  # a film larger than this says so
@@ -96,7 +95,11 @@ def film(function, /, **slider):
     control = sliders_for(function, slider)[name]
     close(control)  # it only tells the positions: the film has a control of its own
     values, labels = _positions(name, control)
-    start = _start(function, name, values, labels)
+    start = starts_of(function, slider).get(name, values[0])
+    if start not in values:
+        where = ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")
+        raise ValueError(f"slider {name} can't start at {start!r}, the function's default: it goes {where}")
+    start = values.index(start)
     bundles = [_bundle(function, name, value) for value in values]
     frames = [html_of(bundle) for bundle in bundles]
     data = {"name": name, "positions": labels, "start": start, **_compact(frames)}
@@ -126,18 +129,6 @@ def _positions(name, control):
     if count > MOST_POSITIONS:
         raise ValueError(f"slider {name} has {count} positions, more than {MOST_POSITIONS}: take a larger step")
     return values, labels
-
-
-def _start(function, name, values, labels):
-    """The number of the position at which the film starts."""
-    start = inspect.signature(function).parameters[name].default
-    if start is inspect.Parameter.empty:
-        return 0
-    try:
-        return values.index(start)
-    except ValueError:
-        where = ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")
-        raise ValueError(f"slider {name} can't start at {start!r}, the function's default: it goes {where}") from None
 
 
 def _bundle(function, name, value):

@@ -24,24 +24,20 @@ def result_of(function, values):
     Returns the outputs, a list of (data, metadata) by MIME type: what was printed, what was displayed, what was
     returned, and figures. And what the function raised, or None.
     """
-    error = returned = None
+    error, shown = None, []
     with new_figures() as shown_figures, capture_output() as captured:
         try:
             returned = function(**values)
-            figures = dict.fromkeys([*figures_of(returned), *shown_figures(captured.outputs)])
-            pictures = [_picture(figure) for figure in figures]  # a figure may fail only when it is drawn
+            own = figures_of(returned)
+            pictures = [_picture(figure) for figure in dict.fromkeys([*own, *shown_figures(captured.outputs)])]
+            parts = [] if returned is None or own else _parts(returned)
+            shown = [*map(_format, parts), *pictures]  # all or nothing: a figure may fail only when it is drawn
         except (Exception, SystemExit) as raised:  # SystemExit would end the kernel
-            error, pictures = raised, []
+            error = raised
     texts = [text for text in map(_last_state, (captured.stdout, captured.stderr)) if text]
-    outputs = [({"text/plain": text}, {}) for text in texts] + _displayed(captured.outputs)
-    try:
-        if error is None and returned is not None and not figures_of(returned):
-            outputs += [_format(part) for part in _parts(returned)]
-        outputs += pictures
-        if error is None and not outputs:
-            raise TypeError("the function returned nothing: end it with return, followed by what is to be shown")
-    except (Exception, SystemExit) as raised:
-        error = raised
+    outputs = [({"text/plain": text}, {}) for text in texts] + _displayed(captured.outputs) + shown
+    if error is None and not outputs:
+        error = TypeError("the function returned nothing: end it with return, followed by what is to be shown")
     return outputs, error
 
 

@@ -11,11 +11,11 @@ import ipywidgets
 
 def sliders_for(function, sliders):
     """The widget of each slider, by name, for what `explore` takes; its errors are raised here."""
-    starts = _starts(function, sliders)
+    starts = starts_of(function, sliders)
     return {name: _control(name, slider, starts.get(name)) for name, slider in sliders.items()}
 
 
-def _starts(function, sliders):
+def starts_of(function, sliders):
     """The default of each argument, once function and sliders fit together."""
     if not callable(function):
         raise TypeError(f"explore needs a function, not {function!r}: pass the function itself, without brackets")

@@ -407,7 +407,8 @@ def test_layers_of_other_names_are_told_the_right_ones(verdict):
     assert "has q.weight, k.weight, v.weight, but no W_query.weight" in said
 
 
-def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict):
+def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict, monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 60.0)  # a busy machine draws slowly
     softmax = BY_NAME["softmax"]
 
     def drawing(scores):

@@ -169,7 +169,7 @@ HELPERS = [
     ("sliders of the last run left open", "explore", "_close_previous_run", "last_run != run", "last_run == run"),
     ("printed text lost", "result", "result_of", "if text]", "if not text]"),
     ("frames of a film shifted", "film", "film", "for value in values]", "for value in values[1:] + values[:1]]"),
-    ("film starts at the first frame", "film", "_start", "values.index(start)", "0"),
+    ("film starts at the first frame", "film", "film", "get(name, values[0])", "get(None, values[0])"),
     ("last frame missing", "film", "_positions", "/ step) + 1", "/ step)"),
     ("a token ends the script", "film", "film", '.replace("<", "\\\\u003c")', ""),
     ("a wrong column in a slot", "film", "_compact", "len(columns)))", "0))"),

@@ -1,7 +1,6 @@
 """What an exercise is: `check` judges an answer and says what it shows, `hint` helps, `solution` shows code to read.
 
-The answer to a `Task` is code, a function or a module class, which is tried on fresh inputs and compared with the
-solution. The answer to a `Question` is a value: a letter, a number, a shape, a tensor.
+The answer to a `Task` is code, tried on fresh inputs beside the solution; that to a `Question` is a value.
 """
 
 import _thread
@@ -17,7 +16,6 @@ import threading
 import time
 import traceback
 import warnings
-from typing import NamedTuple
 
 import torch
 from IPython import get_ipython
@@ -29,7 +27,6 @@ from ..figures import new_figures
 from ..heatmap import heatmap
 
 SECONDS = 3.0  # for all inputs of a check together
-_TABLE = 8  # a result with at most so many rows and columns is shown as heatmaps
 _STUB = (lambda: None).__code__
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 160
@@ -39,11 +36,8 @@ _LOST = "the result has lost its gradient: leave out .detach(), .data, .item(), 
 _Result = collections.namedtuple("_Result", "case arguments expected got problem")  # of one input; right: problem None
 
 
-class Mistake(NamedTuple):
+class Mistake(collections.namedtuple("Mistake", "wrong sentence")):
     """A known mistake: a wrong answer by which it is recognised, and the sentence that names it."""
-
-    wrong: object
-    sentence: str
 
 
 class Exercise:
@@ -104,8 +98,7 @@ class Task(Exercise):
         mistakes: a list of `Mistake`, each with a function or class that makes it.
         hints, right: texts, the second for an answer that is right.
         run: how to get the result: a function of the answer and the arguments. For a module it makes one, too.
-        show: the names of the arguments, as a message says them.
-        axes: what a row and a column of the result stand for.
+        show, axes: the names of the arguments, and of what a row and a column of the result stand for, in messages.
     """
 
     def __init__(self, solution, *, cases, mistakes, hints, right, show, axes=("token", "number"), run=None):
@@ -118,9 +111,8 @@ class Task(Exercise):
         self._run = run or (lambda answer, *arguments: answer(*arguments))
 
     def _judge(self, answer):
-        is_class = isinstance(self.answer, type)
-        if not callable(answer) or isinstance(answer, type) != is_class:
-            wanted = "class" if is_class else "function"
+        if not callable(answer) or isinstance(answer, type) != isinstance(self.answer, type):
+            wanted = "class" if isinstance(self.answer, type) else "function"
             return [f"check needs your {wanted}, without brackets, but it was given {_kind(answer)}."]
         wrong = self._wrong(answer)
         if not wrong:
@@ -223,11 +215,11 @@ def _outcome(answer, arguments, expected, limit):
     try:
         with _aside(), limit:
             got = answer(*given)
-    except BaseException as error:  # SystemExit, too
+    except KeyboardInterrupt:
         if not limit.over:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            return None, f"this stopped it: {_message(error)}"
+            raise
+    except BaseException as error:  # SystemExit, too
+        return None, f"this stopped it: {_message(error)}"
     if limit.over:
         return None, f"after {SECONDS:g} seconds it had not come to an end. Is there a loop that never stops?"
     if str(getattr(got, "dtype", "")) in ("bool", "torch.bool") and not got.ndim:  # of PyTorch or NumPy
@@ -241,16 +233,14 @@ def _compare(got, expected):
     """What is wrong with a result, or None."""
     if got is None:
         return "it returned nothing (None). Does it end with return?"
-    if isinstance(expected, bool):
-        if not isinstance(got, bool):
-            return f"it returned {_kind(got)} instead of True or False."
+    if isinstance(expected, bool) and isinstance(got, bool):
         return None if got == expected else f"it returned {got} instead of {expected}."
-    if isinstance(got, float) and not expected.dim():
+    if isinstance(got, float) and getattr(expected, "shape", None) == ():
         return "it returned a plain number. Return the tensor, without .item() or float(): only that can be trained."
     if isinstance(got, tuple) and (right := [i for i, part in enumerate(got, 1) if not _compare(part, expected)]):
         return f"it returned {len(got)} results at once, and number {right[0]} is the right one: return that alone."
-    if not isinstance(got, torch.Tensor):
-        return f"it returned {_kind(got)} instead of a tensor."
+    if isinstance(expected, bool) or not isinstance(got, torch.Tensor):
+        return f"it returned {_kind(got)} instead of {'True or False' if isinstance(expected, bool) else 'a tensor'}."
     if got.shape != expected.shape:
         return f"the result has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}."
     if got.dtype != expected.dtype:
@@ -393,9 +383,9 @@ def _places(expected, got):
 
 
 def _tables(expected, got, title, axes):
-    """Both as heatmaps of one colour scale, where they are small tables."""
+    """Both as heatmaps of one colour scale, where they are tables of at most 8 rows and columns."""
     both = (expected, got)
-    if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= _TABLE for t in both):
+    if not all(isinstance(t, torch.Tensor) and t.dim() == 2 and t.numel() and max(t.shape) <= 8 for t in both):
         return []
     ends = [end for table in map(heatmap, both) for end in (table.low, table.high)]
     scale = {"axes": axes, "low": min(ends), "high": max(ends)}
