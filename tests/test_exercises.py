@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import itertools
+import sys
 import threading
 import time
 
@@ -423,6 +424,42 @@ def test_an_answer_may_draw_and_display_and_nothing_of_it_is_seen(verdict, monke
     assert said.startswith("✓")
     assert "I am here" not in said
     assert plt.get_fignums() == []
+
+
+def test_what_an_answer_prints_over_and_over_is_not_seen(verdict):
+    def with_progress(scores):
+        for step in range(3):  # as tqdm writes
+            print(f"\r{step}/3 done", end="", file=sys.stderr)
+            print(f"step {step}", end="\r")
+        return torch.softmax(scores, dim=-1)
+
+    exercise = BY_NAME["softmax"]
+    assert verdict(exercise, with_progress) == verdict(exercise, exercise.answer)
+
+
+def test_a_carriage_return_in_an_error_hides_nothing_of_the_message(capsys):
+    def overwrites(*arguments):
+        raise ValueError("first\rsecond")
+
+    TASKS[0].check(overwrites)
+    assert "\r" not in (said := capsys.readouterr().out)
+    assert "ValueError: first second" in said
+
+
+def test_an_answer_may_start_a_thread(verdict):
+    end = threading.Event()
+
+    def with_threads(scores):
+        talks = threading.Thread(target=print, args=["I am here"])
+        talks.start()
+        talks.join()
+        threading.Thread(target=end.wait, daemon=True).start()  # nobody waits for this one
+        return torch.softmax(scores, dim=-1)
+
+    said = verdict(BY_NAME["softmax"], with_threads)
+    end.set()
+    assert said.startswith("✓")
+    assert "I am here" not in said
 
 
 def test_a_wrong_number_is_not_called_imprecise(verdict):

@@ -8,6 +8,7 @@ import sys
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from IPython.display import Markdown, Math
 
 from helpers import INPUTS, TOKENS, film, heatmap
 from helpers.result import html_of, joined, result_of
@@ -68,6 +69,16 @@ def test_a_film_is_small_and_fetches_nothing(shown):
         assert len(json.dumps(bundle["text/html"])) < 120_000
         assert not re.search(r"https?:|//\w+\.\w|import|fetch", bundle["text/html"])
         assert " id=" not in bundle["text/html"]  # there may be several films in a page
+
+
+def test_a_film_that_is_large_says_how_large_it_is(shown, capsys):
+    film(lambda step: str(step) * 300_000, step=(1, 9))
+    assert capsys.readouterr().out == ""
+    film(lambda step: str(step) * 600_000, step=(1, 9))
+    assert capsys.readouterr().out == (
+        "This film takes 5 MB of the notebook: 9 frames of 600 kB. A larger step makes fewer frames.\n"
+    )
+    assert len(shown) == 2
 
 
 def test_the_first_frame_is_there_without_a_script(shown):
@@ -157,6 +168,15 @@ def test_figures_and_several_results(shown):
         assert 'alt="Figure.' in first_frame(shown[-1])
 
 
+def test_a_line_written_anew_is_stored_in_its_last_state(shown):
+    def progress(step):
+        for done in range(step + 1):  # as tqdm writes
+            print(f"\r{done}/{step}", end="", file=sys.stderr)
+
+    film(progress, step=(1, 3))
+    assert frames(shown[0]) == [f"<pre>{step}/{step}</pre>" for step in (1, 2, 3)]
+
+
 def test_the_same_film_is_stored_to_the_letter_the_same(shown):
     for _ in range(2):
         film(weights, step=(0, 5))
@@ -169,6 +189,14 @@ def identity(step=0):
 
 def fails(step=0):
     return str(1 / (step - 3))
+
+
+async def waits(step=0):
+    return "text"
+
+
+def yields(step=0):
+    yield "text"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +222,11 @@ def fails(step=0):
         (identity, {"step": (-5, 5, 2)}, ValueError, "slider step can't start at 0, .* -5, -3, -1, ..."),
         (fails, {"step": (0, 5)}, RuntimeError, "with step = 3 the function raised ZeroDivisionError: "),
         (lambda step: None, {"step": (7, 9)}, RuntimeError, "with step = 7 .* returned nothing"),
+        (waits, {"step": (0, 5)}, RuntimeError, "with step = 0 .* the function is async"),
+        (yields, {"step": (0, 5)}, RuntimeError, "with step = 0 .* the function yields"),
+        (lambda step: Markdown("**bold**"), {"step": (1, 2)}, TypeError, "with step = 1 .* text/markdown, .* explore"),
+        (lambda step: Math("x^2"), {"step": (1, 2)}, TypeError, "with step = 1 .* text/latex, which a film can't"),
+        (lambda step: "\x1b[31mred", {"step": (1, 2)}, TypeError, "text with colours"),
     ],
 )
 def test_bad_input_is_told_in_words(shown, function, slider, kind, words):
