@@ -12,7 +12,7 @@ import nbformat
 import pytest
 import torch
 from IPython.display import display
-from lessons import LESSONS, code_cells, every_lesson, read
+from lessons import LESSONS, LONGEST_LINE, code_cells, every_lesson, read
 from nbclient import NotebookClient
 from refresh import in_folder
 from torch import nn
@@ -561,6 +561,7 @@ def test_the_solution_is_shown_as_code_only_when_asked(exercise, capsys):
     code = capsys.readouterr().out
     names = {"torch": torch, "nn": nn}
     exec(code, names)
+    assert max(map(len, code.splitlines())) <= LONGEST_LINE
     assert len(names) == 4  # torch, nn, builtins and the answer
 
 

@@ -7,12 +7,11 @@ import math
 import re
 
 import nbformat
-from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
+from lessons import LESSONS, LONGEST_LINE, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
 from pace import minutes
 from refresh import METADATA
 
 TITLES = {path.name: read(path).cells[0].source.splitlines()[0].removeprefix("# ") for path in LESSONS}
-LONGEST_LINE = 80  # as in notebooks/.ruff.toml
 LONGEST_LESSON = 40  # minutes
 
 

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LONGEST_LINE = 80  # of code that a learner reads, as in notebooks/.ruff.toml
 every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]\d+)?")
 

@@ -26,7 +26,8 @@ _PAIRS = {
 
 
 def my_scores(queries, keys):
-    return queries @ keys.transpose(-2, -1)  # (..., T, d_k) @ (..., d_k, S) -> (..., T, S)
+    # (..., T, d_k) @ (..., d_k, S) -> (..., T, S)
+    return queries @ keys.transpose(-2, -1)
 
 
 def my_cosines(queries, keys):
@@ -173,7 +174,7 @@ exercise = Exercises(
         ],
     ),
     query=Question(
-        "my_query = torch.tensor([-1.0, -0.5, -1.0])  # away from all: the shortest vector loses least",
+        "my_query = torch.tensor([-1.0, -0.5, -1.0])  # the shortest loses least",
         form="a tensor of three numbers, such as torch.tensor([1.0, 0.0, -1.0])",
         accept=lambda query: torch.isfinite(torch.as_tensor(query)).all() and _favourite(query) == "with",
         explain=_scores_of,

@@ -30,7 +30,8 @@ def my_softmax_at(scores, temperature):
 
 def is_distribution(weights):
     sums = weights.sum(dim=-1)  # one per query
-    return bool((weights >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-4))
+    to_one = torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
+    return to_one and bool((weights >= 0).all())
 
 
 _COLUMN = "each column sums to 1: you have normalised over the queries. Softmax runs along the key axis, dim=-1."

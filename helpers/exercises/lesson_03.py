@@ -11,12 +11,13 @@ def my_context(weights, values):
 
 def my_attention_without(inputs, off):
     scores = inputs @ inputs.T  # (T, T)
-    scores[:, off] = -torch.inf  # exp(-inf) is 0: no weight, and no part in the sum
+    scores[:, off] = -torch.inf  # exp(-inf) is 0, also in the sum
     return torch.softmax(scores, dim=-1) @ inputs  # (T, d)
 
 
 def my_entropy(weights):
-    return torch.special.entr(weights).sum(dim=-1)  # (...); entr is -w ln w, and 0 for w = 0
+    # entr is -w ln w, and 0 for w = 0
+    return torch.special.entr(weights).sum(dim=-1)  # (...)
 
 
 def my_unshuffle(context_shuffled, order):

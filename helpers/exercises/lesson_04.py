@@ -209,7 +209,7 @@ exercise = Exercises(
         ],
     ),
     shapes=Question(
-        "my_shapes = [[5, 3], [5, 5], [5, 2]]  # queries (T, d_k), weights (T, T), context vectors (T, d_v)",
+        "my_shapes = [[5, 3], [5, 5], [5, 2]]  # (T, d_k), (T, T), (T, d_v)",
         form="three pairs of numbers, [[rows, columns], [rows, columns], [rows, columns]]",
         right="a query has d_k numbers, a row of weights one number per token, and a context vector d_v.",
         mistakes=[

@@ -6,8 +6,8 @@ from .checking import Exercises, Mistake, Question, Task
 
 
 def my_scaled_weights(queries, keys):
-    scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5  # (..., T, S)
-    return torch.softmax(scores, dim=-1)
+    scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5
+    return torch.softmax(scores, dim=-1)  # (..., T, S)
 
 
 def my_jacobian(weights):

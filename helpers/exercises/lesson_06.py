@@ -15,8 +15,9 @@ class MySelfAttention(nn.Module):
 
     def forward(self, x):  # (..., T, d_in)
         queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5  # (..., T, T)
-        return torch.softmax(scores, dim=-1) @ values  # (..., T, d_out)
+        scores = queries @ keys.transpose(-2, -1)  # (..., T, T)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values  # (..., T, d_out)
 
 
 def my_matrix(linear):

@@ -114,7 +114,7 @@ exercise = Exercises(
         ],
     ),
     added=Question(
-        "my_added = [[6, 16], [6, 32]]  # a sum has the shape of its parts; appended vectors get longer",
+        "my_added = [[6, 16], [6, 32]]  # only appended vectors get longer",
         form="two pairs of numbers, [[rows, columns], [rows, columns]]",
         right="only the sum keeps the size that the rest of the model was made for.",
         mistakes=[

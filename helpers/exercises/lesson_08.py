@@ -7,7 +7,8 @@ from .checking import Exercises, Mistake, Question, Task
 
 def my_loss(logits, targets):
     logs = torch.log_softmax(logits, dim=-1)  # (N, letters)
-    chosen = logs[torch.arange(len(targets)), targets]  # (N,): the logarithm of the right letter's probability
+    # The logarithm of the right letter's probability, (N,)
+    chosen = logs[torch.arange(len(targets)), targets]
     return -chosen.mean()
 
 

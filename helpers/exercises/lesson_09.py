@@ -13,7 +13,8 @@ def my_causal_mask(T):
 def my_causal_weights(scores):
     T = scores.shape[-1]
     keep = torch.ones(T, T, dtype=torch.bool).tril()
-    return torch.softmax(scores.masked_fill(~keep, -torch.inf), dim=-1)  # (..., T, T)
+    masked = scores.masked_fill(~keep, -torch.inf)
+    return torch.softmax(masked, dim=-1)  # (..., T, T)
 
 
 def my_leaks(attend, x):
@@ -21,7 +22,8 @@ def my_leaks(attend, x):
     for j in range(1, len(x)):
         changed = x.clone()
         changed[j] += 3.0
-        if not torch.allclose(attend(changed)[:j], before[:j], atol=1e-5, equal_nan=True):
+        after = attend(changed)[:j]
+        if not torch.allclose(after, before[:j], atol=1e-5, equal_nan=True):
             return True
     return False
 

@@ -7,7 +7,8 @@ from .checking import Exercises, Mistake, Question, Task
 
 def my_split(x, num_heads):
     d_head = x.shape[-1] // num_heads
-    x = x.reshape(*x.shape[:-1], num_heads, d_head)  # (..., T, num_heads, d_head)
+    # (..., T, num_heads, d_head)
+    x = x.reshape(*x.shape[:-1], num_heads, d_head)
     return x.transpose(-3, -2)  # (..., num_heads, T, d_head)
 
 
@@ -114,8 +115,7 @@ exercise = Exercises(
         ],
     ),
     sizes=Question(
-        "my_sizes = [64, 4, 1]  # 512 / 8; twice the length, four times the weights; as many operations with any "
-        "num_heads",
+        "my_sizes = [64, 4, 1]  # 512 / 8; twice the length, squared; no change",
         form="three numbers, [d_head, times, times]",
         right="heads share d_model among them; the table of weights is T times T; and eight heads of an eighth of the "
         "size do the work of one.",

@@ -7,7 +7,8 @@ from .checking import Exercises, Mistake, Question, Task
 
 def my_patches(image, size):
     rows, columns = image.shape[0] // size, image.shape[1] // size
-    patches = image.reshape(rows, size, columns, size)  # row of patches, row in it, column of patches, column in it
+    # (row of patches, row in it, column of patches, column in it)
+    patches = image.reshape(rows, size, columns, size)
     return patches.transpose(1, 2).reshape(rows * columns, size * size)
 
 
@@ -61,7 +62,7 @@ exercise = Exercises(
         ],
     ),
     count=Question(
-        "my_count = [64, 256]  # 8 x 8 patches; then 4 times as many along each side, 16 times the tokens",
+        "my_count = [64, 256]  # 8 x 8; then 16 times the tokens, squared",
         form="two numbers, [tokens, times]",
         right="patches with a quarter of the side mean 16 times the tokens, and 16 times 16 the entries of the table.",
         mistakes=[
