@@ -217,6 +217,13 @@ def test_an_endless_loop_that_catches_exceptions_is_stopped(verdict, monkeypatch
     assert "had not come to an end" in verdict(TASKS[0], stubborn)
 
 
+def test_an_endless_loop_is_shown_with_the_input_that_was_tried(verdict, monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.3)
+    softmax = BY_NAME["softmax"]
+    said = verdict(softmax, lambda s: without_end() if s.shape == (4, 4) else softmax.answer(s))
+    assert "This input shows it (square scores)" in said
+
+
 def test_the_limit_is_for_all_inputs_together(verdict, monkeypatch):
     monkeypatch.setattr(checking, "SECONDS", 0.3)
     taken = []
@@ -640,6 +647,7 @@ def test_progress_counts_and_never_scolds(capsys):
         "1 of 2 solved so far: one.",
         "2 of 2 solved so far: one, two.",
     ]
+    assert [line for line in lines if "Well done" in line] == lines[-1:]
 
 
 # In a kernel

@@ -473,6 +473,12 @@ def test_choices_may_come_as_an_array(page):
     assert page.text() == "4"
 
 
+def test_a_built_in_function_that_does_not_name_its_arguments_works(page):
+    explore(torch.eye, n=(1, 3))
+    page.move("n", 1)
+    assert page.text() == "tensor([[1.]])"
+
+
 def test_two_cells_keep_their_sliders(page):
     run_cell(page, "run 1", cell="a")
     explore(lambda n=1: f"first {n}", n=(0, 5))
