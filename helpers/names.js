@@ -9,6 +9,7 @@ const begin = () => {
   const style = panel.appendChild(document.createElement("style"));
   style.textContent = `
     .explore-live { --jp-widgets-font-size: var(--jp-content-font-size1); }
+    .explore-live .jp-RenderedHTMLCommon table { margin-left: 0; }
     .jp-RenderedMarkdown table { font-size: 1em; }
     .explore-live .jp-RenderedJavaScript { display: none; }
     .explore-live .widget-dropdown > select { appearance: auto; background-image: none; }  /* black on black if dark */
