@@ -360,14 +360,16 @@ class MultiHeadAttention(nn.Module):
         """(..., T, d_out) -> (..., num_heads, T, d_head): each head gets its own columns."""
         return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
 
-    def forward(self, x, return_weights=False):
+    def forward(self, x, return_weights=False, mask=None):
         """(..., T, d_out) of x, (..., T, d_in), and, if asked for, the weights of all heads before dropout,
-        (..., num_heads, T, T). ValueError: as in `CausalAttention`.
+        (..., num_heads, T, T). A mask, as in `attention_weights`, takes the place of the causal one. ValueError: as in
+        `CausalAttention`.
         """
         checks.module_input(x, self.W_query.in_features, self.mask.shape[0])
         T = x.shape[-2]
+        mask = self.mask[:T, :T] if mask is None else mask
         queries, keys, values = (self.split(W(x)) for W in (self.W_query, self.W_key, self.W_value))
-        weights = attention_weights(queries, keys, self.mask[:T, :T])  # (..., num_heads, T, T)
+        weights = attention_weights(queries, keys, mask)  # (..., num_heads, T, T)
         context = self.dropout(weights) @ values  # (..., num_heads, T, d_head)
         output = self.out_proj(context.transpose(-3, -2).flatten(-2))  # (..., T, d_out)
         return (output, weights) if return_weights else output
@@ -416,3 +418,41 @@ def assemble(parts, height, width):
     size = math.isqrt(parts.shape[-1])
     grid = parts.reshape(*parts.shape[:-2], height // size, width // size, size, size)
     return grid.transpose(-3, -2).reshape(*parts.shape[:-2], height, width)
+
+
+# Lesson 12: blocks
+
+
+class TransformerBlock(nn.Module):
+    """Attention between the tokens, then an MLP for each token alone, each with a LayerNorm and added to its input.
+
+    Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.1, with the LayerNorm after each part; Xiong
+    et al., "On Layer Normalization in the Transformer Architecture" (2020), with the LayerNorm before it.
+
+    Args:
+        d_model: size of a token's vector, in and out; the MLP's hidden layer has 4 * d_model.
+        context_length, num_heads, qkv_bias: as in `MultiHeadAttention`.
+        norm_first: whether a LayerNorm stands before its part (pre-norm) or after the sum (post-norm).
+    """
+
+    def __init__(self, d_model, context_length, num_heads=2, norm_first=True, qkv_bias=False):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, num_heads=num_heads, qkv_bias=qkv_bias)
+        self.mlp = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
+        self.norm_first = norm_first
+
+    def forward(self, x, return_weights=False, mask=None):
+        """(..., T, d_model) of x, (..., T, d_model), and, if asked for, the weights of all heads. Arguments and errors
+        as in `MultiHeadAttention`.
+        """
+        if self.norm_first:
+            found, weights = self.attention(self.norm_1(x), True, mask)  # (..., T, d_model)
+            x = x + found
+            x = x + self.mlp(self.norm_2(x))
+        else:
+            found, weights = self.attention(x, True, mask)
+            x = self.norm_1(x + found)
+            x = self.norm_2(x + self.mlp(x))
+        return (x, weights) if return_weights else x
