@@ -158,11 +158,19 @@ def measure(page, cell):
     return [time for time in times[WARM_UP:] if time is not None], blank
 
 
-def run(browser, lab, number, call, sources):
-    """The measured times by way: of the lesson's own cell, of interact, and of interact with a picture."""
-    name = f"bench_{number}.ipynb"
-    nbformat.write(notebook_of(call, sources), lab.root / "notebooks" / name)
-    page = Page(browser, lab, name)
+def run(browser, call, sources):
+    """The measured times by way, in a JupyterLab of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Lab(Path(folder))
+        try:
+            nbformat.write(notebook_of(call, sources), lab.root / "notebooks" / "bench.ipynb")
+            return moves(Page(browser, lab, "bench.ipynb"))
+        finally:
+            lab.stop()
+
+
+def moves(page):
+    """The times of the lesson's own cell, of interact, and of interact with a picture."""
     cells = page.page.locator(".jp-CodeCell")
     cells.last.locator("pre", has_text="spent {").wait_for(timeout=120_000)
     ways = {"ours": -4, "same": -3, "picture": -2}
@@ -200,9 +208,8 @@ def row(lesson, call, results, spent):
 def main():
     if chromium() is None:
         raise SystemExit(f"To run this, {HOW_TO_GET_IT}.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=SWITCHES)
-        lab = Lab(Path(folder))
         print(
             f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
             f"JupyterLab {jupyterlab.__version__}, ipywidgets {ipywidgets.__version__}, "
@@ -213,10 +220,9 @@ def main():
             "| `interact`, as a picture | times faster |\n|:--|--:|--:|--:|--:|--:|--:|--:|"
         )
         try:
-            for number, (lesson, _, call, sources) in enumerate(places()):
-                print(row(lesson, call, *run(browser, lab, number, call, sources)), flush=True)
+            for lesson, _, call, sources in places():
+                print(row(lesson, call, *run(browser, call, sources)), flush=True)
         finally:
-            lab.stop()
             browser.close()
 
 
