@@ -490,15 +490,16 @@ def grouped_query_attention(queries, keys, values, mask=None):
     Args:
         queries: (..., num_heads, T, d_k) tensor.
         keys, values: (..., heads, S, d_k) and (..., heads, S, d_v) tensors, where heads divides num_heads.
-        mask: as in `attention_weights`.
+        mask: as in `attention_weights`, (T, S).
 
     Returns:
         The context vectors, (..., num_heads, T, d_v).
     """
-    group = queries.shape[-3] // keys.shape[-3]  # how many heads share one
-    keys, values = (part.repeat_interleave(group, dim=-3) for part in (keys, values))
+    heads = keys.shape[-3]
+    queries = queries.unflatten(-3, (heads, -1))  # (..., heads, num_heads / heads, T, d_k)
+    keys, values = keys.unsqueeze(-3), values.unsqueeze(-3)  # one for each group: read by all, copied by none
     context, _ = attention(queries, keys, values, mask)
-    return context
+    return context.flatten(-4, -3)
 
 
 def tiled_attention(queries, keys, values, size):

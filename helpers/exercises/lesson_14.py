@@ -203,7 +203,7 @@ exercise = Exercises(
             ),
             Mistake(
                 _merged(shrink=lambda m, n: torch.exp(m)),
-                "exp of a large score overflows, and of a very negative one it is 0. Subtract the larger maximum first.",
+                "exp of a large score overflows, and of a very negative one is 0. Subtract the larger maximum first.",
             ),
             Mistake(
                 _merged(total=lambda s_a, s_b, a, b: 1.0),
