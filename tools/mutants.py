@@ -346,6 +346,7 @@ TEXTS = [
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
     (L14, "write-read", "33.4", "34.3"),
+    (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.
     (L01, "explore-read", "*journey* and *starts*, have the lowest", "*one* and *starts*, have the lowest"),
     (L11, "draw-read", "10, 11 and 14 are all black", "10, 11 and 13 are all black"),

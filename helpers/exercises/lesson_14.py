@@ -59,7 +59,7 @@ def _merged(total=lambda s_a, s_b, a, b: a * s_a + b * s_b, shrink=lambda m, n: 
 
 
 exercise = Exercises(
-    count=Question(
+    scores=Question(
         "my_counts = [6400, 640000]  # 1 * 100 * 64; 100 * 100 * 64",
         form="two numbers, [with a cache, without]",
         right="one new query against 100 keys, or all 100 queries against them.",
