@@ -58,6 +58,12 @@ def _merged(total=lambda s_a, s_b, a, b: a * s_a + b * s_b, shrink=lambda m, n: 
     return merge
 
 
+def _from_one(m_a, s_a, z_a, m_b, s_b, z_b):
+    """A merge that rescales the first tile to the maximum of the second, whichever is larger."""
+    shrink = torch.exp(m_a - m_b)
+    return (shrink * z_a + z_b) / (shrink * s_a + s_b)
+
+
 exercise = Exercises(
     scores=Question(
         "my_counts = [6400, 640000]  # 1 * 100 * 64; 100 * 100 * 64",
@@ -67,6 +73,7 @@ exercise = Exercises(
             Mistake(lambda a: float(a[0]) == 640000, "those are the two numbers in the other order."),
             Mistake(lambda a: float(a[0]) == 6336, "the new token's own key counts, too: it sees itself."),
             Mistake(lambda a: float(a[0]) == 12800, "only the scores are asked for, not the mixture of the values."),
+            Mistake(lambda a: float(a[0]) == 100, "those are the scores. Each takes 64 multiplications."),
             Mistake(lambda a: float(a[0]) != 6400, "with a cache there is one query: 1 times 100 times 64."),
             Mistake(
                 lambda a: float(a[1]) == 323200,
@@ -88,7 +95,7 @@ exercise = Exercises(
             "two kept, one new": _cache(2, 1, 3),
             "one kept, one new": _cache(1, 1, 2),
             "as many kept as numbers": _cache(2, 2, 2),
-            "an empty cache": _cache(0, 1, 2),
+            "an empty cache": _cache(0, 3, 4),
             "two heads": _cache(3, 1, 2, 2),
             "two new ones": _cache(3, 2, 2, 2),
             "a batch of heads": _cache(2, 1, 3, 2, 2),
@@ -109,6 +116,7 @@ exercise = Exercises(
                 lambda c, n: torch.cat([c, n], dim=1),
                 "dim=1 is the key axis only where there are heads and no batch. dim=-2 always is.",
             ),
+            Mistake(lambda c, n: c + n, "the new rows are added to the old ones. They come behind them: torch.cat."),
             Mistake(lambda c, n: n, "the kept rows are gone."),
             Mistake(lambda c, n: c, "the new rows are missing."),
         ],
@@ -133,6 +141,14 @@ exercise = Exercises(
             Mistake(
                 lambda k, n: torch.cat([k] * (n // k.shape[-3]), dim=-3),
                 "the heads are dealt out in turn, 0 1 0 1. Neighbours share one, 0 0 1 1: repeat_interleave.",
+            ),
+            Mistake(
+                lambda k, n: k.repeat(n // k.shape[-3], 1, 1),
+                "the heads are dealt out in turn, 0 1 0 1. Neighbours share one: repeat_interleave, with dim=-3.",
+            ),
+            Mistake(
+                lambda k, n: k.repeat_interleave(n // k.shape[-3]),
+                "without dim= all numbers end up in one row. Repeat the heads: dim=-3.",
             ),
             Mistake(
                 lambda k, n: k.repeat_interleave(n, dim=-3),
@@ -164,6 +180,7 @@ exercise = Exercises(
         right="keys and values, in each layer, for each head that is kept, d_head numbers of two bytes.",
         mistakes=[
             Mistake(1310720, "the heads of queries are not kept. Only the 8 of keys and values count."),
+            Mistake(655360, "the heads of queries are not kept, and a factor of 2 is missing."),
             Mistake(81920, "a factor of 2 is missing: keys and values are kept, and a number takes two bytes."),
             Mistake(40960, "two factors of 2 are missing: keys and values are kept, and a number takes two bytes."),
             Mistake(4096, "that is for one layer. All 40 keep their own."),
@@ -175,6 +192,7 @@ exercise = Exercises(
     ),
     merge=Task(
         my_merge,
+        axes=("query", "number"),
         show=("largest_a", "sum_a", "mixed_a", "largest_b", "sum_b", "mixed_b"),
         cases={
             "one query, one key each": _tiles(1, (1, 1)),
@@ -185,6 +203,8 @@ exercise = Exercises(
             "a first tile with larger scores": _tiles(2, (2, 3), shift=(5.0, 0.0)),
             "huge scores": _tiles(2, (2, 2), shift=(500.0, 502.0)),
             "very negative scores": _tiles(2, (2, 2), shift=(-500.0, -502.0)),
+            "a second tile far above the first": _tiles(2, (2, 2), shift=(0.0, 200.0)),
+            "a first tile far above the second": _tiles(2, (2, 2), shift=(200.0, 0.0)),
             "float64": _tiles(3, (2, 3), dtype=torch.float64),
         },
         right="Two tiles say as much as the whole row.",
@@ -204,6 +224,24 @@ exercise = Exercises(
             Mistake(
                 _merged(shrink=lambda m, n: torch.exp(m)),
                 "exp of a large score overflows, and of a very negative one is 0. Subtract the larger maximum first.",
+            ),
+            *[
+                Mistake(
+                    merge,
+                    "exp of the difference of both maxima overflows where the tile that it rescales is far above the "
+                    "other. Subtract the larger of both: exp(largest_a - largest), which is at most 1.",
+                )
+                for merge in (_from_one, lambda *tiles: _from_one(*tiles[3:], *tiles[:3]))
+            ],
+            Mistake(
+                lambda m_a, s_a, z_a, m_b, s_b, z_b: _merged(total=lambda *_: 1.0)(
+                    m_a, s_a, z_a / s_a, m_b, s_b, z_b / s_b
+                ),
+                "each tile is divided by its own sum. Divide once, at the end, by the sum of both.",
+            ),
+            Mistake(
+                lambda m_a, s_a, z_a, m_b, s_b, z_b: my_merge(m_a, s_a, s_a * z_a, m_b, s_b, s_b * z_b),
+                "the mixtures are not divided yet, so each has its sum in it already: don't multiply by it again.",
             ),
             Mistake(
                 _merged(total=lambda s_a, s_b, a, b: 1.0),
