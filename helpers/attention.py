@@ -497,7 +497,7 @@ def grouped_query_attention(queries, keys, values, mask=None):
     """
     heads = keys.shape[-3]
     queries = queries.unflatten(-3, (heads, -1))  # (..., heads, num_heads / heads, T, d_k)
-    keys, values = keys.unsqueeze(-3), values.unsqueeze(-3)  # one for each group: read by all, copied by none
+    keys, values = keys.unsqueeze(-3), values.unsqueeze(-3)  # (..., heads, 1, S, d)
     context, _ = attention(queries, keys, values, mask)
     return context.flatten(-4, -3)
 

@@ -86,7 +86,7 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
         [[6, 16], [6, 16]],
     ],
     "sizes": [[512, 4, 1], [64, 2, 1], [64, 4, 8]],
-    "scores": [
+    "counts": [
         [640000, 6400],
         [6336, 640000],
         [12800, 640000],

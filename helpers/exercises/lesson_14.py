@@ -65,7 +65,7 @@ def _from_one(m_a, s_a, z_a, m_b, s_b, z_b):
 
 
 exercise = Exercises(
-    scores=Question(
+    counts=Question(
         "my_counts = [6400, 640000]  # 1 * 100 * 64; 100 * 100 * 64",
         form="two numbers, [with a cache, without]",
         right="one new query against 100 keys, or all 100 queries against them.",
@@ -190,7 +190,7 @@ exercise = Exercises(
             "Keys and values are two; times layers, heads that are kept, d_head, and bytes of a number.",
         ],
     ),
-    merge=Task(
+    tiles=Task(
         my_merge,
         axes=("query", "number"),
         show=("largest_a", "sum_a", "mixed_a", "largest_b", "sum_b", "mixed_b"),
