@@ -108,6 +108,10 @@ COUNTED = {
     ("11_image_patches", "cost-read"): {
         r"(\d+) × 224 pixels has (\d+) patches of (\d+)": ["224", "(224 / 16) ** 2", "16"]
     },
+    ("14_fast_attention", "size-read"): {
+        r"(\d+) KiB per token, and not (\d+)": ["2 * 80 * 8 * 128 * 2 / 1024", "2 * 32 * 32 * 128 * 2 / 1024"]
+    },
+    ("14_fast_attention", "explore-read"): {r"(\d+), whichever block it is": ["12 * 3"]},
 }
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 

@@ -44,6 +44,7 @@ def of_helpers(rows):
 L00, L01, L02, L03 = "00_start_here", "01_dot_product_scores", "02_softmax", "03_context_vectors"
 L04, L05, L06, L07 = "04_queries_keys_values", "05_scaling", "06_attention_modules", "07_position"
 L08, L09, L10, L11 = "08_training", "09_causal_attention", "10_multi_head", "11_image_patches"
+L14 = "14_fast_attention"
 
 OUTPUTS = [
     (L00, "slider", "journey  0.1385   0.2379", "journey  0.1385   0.2378"),
@@ -76,6 +77,7 @@ OUTPUTS = [
     (L10, "cost", "524,288", "524,289"),
     (L11, "game-show", "edge: bottom", "edge: top"),
     (L11, "attend", "0.045  0.101  0.232", "0.045  0.101  0.233"),
+    (L14, "write", "1,871,872", "1,871,782"),
 ]
 
 CODE = [
@@ -123,6 +125,8 @@ CODE = [
     (L11, "cut", "split.transpose(1, 2)", "split.transpose(2, 3)"),
     (L11, "game-twin", "~torch.eye", "torch.eye"),
     (L11, "controls", "fixed=torch.eye(T).double()", "fixed=None"),
+    (L14, "cached", "[cache[0], keys]", "[keys, cache[0]]"),
+    (L14, "tiles", "before - largest", "largest - before"),
 ]
 
 HELPERS = [
@@ -249,6 +253,17 @@ HELPERS = [
     ),
     ("patches without transpose", "attention", "patches", "split.transpose(-3, -2)", "split"),
     ("assembled without transpose", "attention", "assemble", "grid.transpose(-3, -2)", "grid"),
+    ("new keys first", "attention", "cached_attention", "[cache[0], keys]", "[keys, cache[0]]"),
+    ("first rows of the mask", "attention", "cached_attention", "mask[S - T : S, :S]", "mask[:T, :S]"),
+    ("groups dealt out", "attention", "grouped_query_attention", "(heads, -1))", "(-1, heads)).transpose(-4, -3)"),
+    ("sums not rescaled", "attention", "tiled_attention", "sums * shrink", "sums"),
+    (
+        "running maximum forgotten",
+        "attention",
+        "tiled_attention",
+        "torch.maximum(largest, scores.amax(dim=-1, keepdim=True))",
+        "scores.amax(dim=-1, keepdim=True)",
+    ),
     ("one token too few", "checks", "module_input", "x.shape[-2] > context_length", "x.shape[-2] >= context_length"),
     ("a larger mask let in", "checks", "mask_of", "mask.dim() > scores.dim() or", ""),
     # The rest
@@ -330,6 +345,8 @@ TEXTS = [
     (L08, "run-text", "3200 words", "3400 words"),
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
+    (L14, "write-read", "33.4", "34.3"),
+    (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.
     (L01, "explore-read", "*journey* and *starts*, have the lowest", "*one* and *starts*, have the lowest"),
     (L11, "draw-read", "10, 11 and 14 are all black", "10, 11 and 13 are all black"),
