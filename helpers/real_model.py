@@ -82,7 +82,9 @@ def read_files(folder=None):
     tokenizer = Tokenizer.from_str(data["tokenizer.json"].decode())
     tokenizer.enable_truncation(LONGEST)  # the file says 128, and fills every sentence up to that
     tokenizer.no_padding()
-    return safetensors.torch.load(data["model.safetensors"]), tokenizer, json.loads(data["config.json"])
+    weights = safetensors.torch.load(data["model.safetensors"])
+    # Each time in another order, unless they are sorted
+    return dict(sorted(weights.items())), tokenizer, json.loads(data["config.json"])
 
 
 class SentenceModel(nn.Module):

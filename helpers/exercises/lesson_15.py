@@ -167,23 +167,18 @@ exercise = Exercises(
     sink=Question(
         'my_sink = "bd"',
         form='letters, such as "ac"',
-        right="a long value matters if it is left out, and so does a place where weight can go without a trace: without "
-        "it the same weight falls on words.",
+        right="at a sink weight can go without a trace. Take it away, and the same weight falls on words.",
         mistakes=[
-            Mistake(
-                lambda a: "a" in a.lower(),
-                "a: the mixture is weight times value. What does .9 of a vector that is nearly 0 add?",
-            ),
-            Mistake(
-                lambda a: "c" in a.lower(),
-                "c: softmax gives the weight that is freed to the other keys, since the row must sum to 1.",
-            ),
-            Mistake(
-                lambda a: "b" not in a.lower(), "one more is right: where does the weight go once the key is hidden?"
-            ),
-            Mistake(
-                lambda a: "d" not in a.lower(), "one more is right: a head of which little is left has little to say."
-            ),
+            *[
+                Mistake(wrong, "a: the mixture is weight times value. What does 0.9 of a vector of length 0.05 add?")
+                for wrong in ("a", "ab", "ac", "ad", "abc", "abd", "acd", "abcd")
+            ],
+            *[
+                Mistake(wrong, "c: a row sums to 1, so softmax gives what is freed to the keys that are left.")
+                for wrong in ("c", "bc", "cd", "bcd")
+            ],
+            Mistake("b", "b is right, and one more is: how long can the mixture be as it is?"),
+            Mistake("d", "d is right, and one more is: where does the weight go once the key is hidden?"),
         ],
         hints=[
             "A context vector is the sum of weight times value. How long can it be with these numbers?",
