@@ -111,7 +111,7 @@ exercise = Exercises(
         ],
     ),
     head=Question(
-        "my_head = [1, 8]  # on_average(my_next).flatten().argmax() is 20, and divmod(20, 12) is (1, 8)",
+        "my_head = [1, 8]  # divmod(on_average(my_next).argmax().item(), 12)",
         form="two numbers, [layer, head]",
         right="it looks ahead more than any other, though not always: a little more than half of its weight.",
         mistakes=[
