@@ -1,5 +1,6 @@
 """The real model of lesson 15: it equals the library's, and files that are not the official ones are refused."""
 
+import collections
 import os
 import re
 import shutil
@@ -147,6 +148,54 @@ def test_sentence_vectors_have_length_one_and_leave_padding_out(loaded):
     vectors = real_model.sentence_vectors(hidden, keep)
     torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(2))
     torch.testing.assert_close(vectors[0], torch.nn.functional.normalize(hidden[0, :2].mean(dim=0), dim=0))
+
+
+# The sentences with a pronoun
+
+
+def found(loaded, cases):
+    """(cases, 72): whether a head's largest weight on a word, in the pronoun's row, is on the noun it stands for."""
+    rows = []
+    for sentence, pronoun, noun, _ in cases:
+        ids, keep, (pieces,) = real_model.encode(loaded[1], [sentence])
+        words = [place for place, piece in enumerate(pieces) if piece.isalpha() and piece != pronoun]
+        weights = loaded[0](ids, keep)[1][:, 0, :, pieces.index(pronoun), words].flatten(0, 1)  # (72, words)
+        rows.append(weights.argmax(dim=-1) == words.index(pieces.index(noun)))
+    return torch.stack(rows)
+
+
+def test_pronouns_are_balanced_and_the_halves_share_no_noun():
+    halves = (real_model.CHOOSING, real_model.TESTING)
+    nouns = [{noun for _, _, *two in half for noun in two} for half in halves]
+    assert not nouns[0] & nouns[1]
+    for half in halves:
+        count = collections.Counter(pronoun for _, pronoun, *_ in half)
+        assert count["she"] == count["he"]
+        far = sum(s.lower().index(noun) < s.lower().index(other) for s, _, noun, other in half)
+        assert far == len(half) / 2 == 12
+    assert len(real_model.SAME_KIND) == 20
+
+
+def test_each_noun_and_pronoun_is_one_piece_and_stands_once(loaded):
+    for sentence, *words in real_model.CHOOSING + real_model.TESTING + real_model.SAME_KIND:
+        pieces = loaded[1].encode(sentence).tokens
+        assert [pieces.count(word) for word in words] == [1, 1, 1], sentence
+
+
+def test_every_division_into_halves_chooses_the_same_head_which_does_well_on_the_other(loaded):
+    hits = found(loaded, real_model.CHOOSING + real_model.TESTING)
+    line = torch.arange(48) // 2  # both sentences of a line stay together
+    divisions = [line < 12, line >= 12]
+    for seed in range(50):
+        mixed = torch.randperm(24, generator=torch.Generator().manual_seed(seed))
+        divisions.append(torch.isin(line, mixed[:12]))
+    for choosing in divisions:
+        best = hits[choosing].sum(dim=0).argmax()
+        assert divmod(best.item(), 12) == (1, 3)
+        assert hits[~choosing][:, best].sum() >= 20
+
+
+# Files that are not the official ones
 
 
 @pytest.fixture

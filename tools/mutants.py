@@ -129,7 +129,7 @@ CODE = [
     (L15, "load", '"mlp.0": "intermediate.dense"', '"mlp.0": "output.dense"'),
     (L15, "eps", 'part.eps = config["layer_norm_eps"]', "part.eps = 1e-5"),
     (L15, "sink-off", "seen[:, place] = not hide", "seen[:, place] = hide"),
-    (L15, "pronoun", "words.remove(at)", "pass"),
+    (L15, "found", "words.remove(at)", "pass"),
 ]
 
 HELPERS = [
