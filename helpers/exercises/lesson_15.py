@@ -30,6 +30,12 @@ def _linear(weight, bias):
     return layer
 
 
+def _bias_left(W, b):
+    layer = nn.Linear(*W.shape)
+    layer.weight.data = W.T
+    return layer
+
+
 def _matrix(d_in, d_out):
     return lambda g: tuple(torch.randn(*size, generator=g) for size in ((d_in, d_out), (d_out,), (3, d_in)))
 
@@ -39,8 +45,14 @@ def _tables(*shape):
 
 
 def _found(cases, heads):
-    """What heads found, 1 or 0, in two halves of the cases."""
-    return lambda g: tuple((torch.rand(cases, heads, generator=g) < 0.5).float() for _ in range(2))
+    """What heads found, 1 or 0, in two halves of the cases; the last is the best in choosing, without a tie."""
+
+    def make(g):
+        choosing, testing = (torch.rand(2, cases, heads, generator=g) < 0.5).float()
+        choosing[0], choosing[:, -1] = 0, 1
+        return choosing, testing
+
+    return make
 
 
 exercise = Exercises(
@@ -67,6 +79,7 @@ exercise = Exercises(
                 "reshape gives the right shape and deals the numbers out anew. W.T turns the matrix round.",
             ),
             Mistake(lambda W, b: _linear(W.T, None), "the layer has no bias: b is missing."),
+            Mistake(_bias_left, "the layer keeps the random bias that it was made with: b is not loaded."),
         ],
         hints=[
             "nn.Linear(d_in, d_out) has a weight of the shape (d_out, d_in) and a bias of the shape (d_out,).",
