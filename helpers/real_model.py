@@ -158,7 +158,7 @@ def encode(tokenizer, sentences):
     Returns:
         ids: (B, T) tensor; keep: (B, T) tensor of booleans, False on padding; and for each sentence its pieces.
     """
-    encodings = tokenizer.encode_batch(sentences)
+    encodings = [tokenizer.encode(sentence) for sentence in sentences]  # encode_batch starts threads
     for sentence, encoding in zip(sentences, encodings, strict=True):
         if encoding.overflowing:
             print(f"Cut after {LONGEST} word pieces, for which the model has positions: {sentence[:40]}...")
