@@ -118,8 +118,13 @@ def places():
             before.append(cell.source)
             last = ast.parse(cell.source).body[-1:]
             call = ast.get_source_segment(cell.source, last[0]) if last else ""
-            if call.startswith(("explore(", "film(")):
+            if call.startswith(("explore(", "film(")) and not only_text(last[0].value):
                 yield path.stem, cell.id, call, list(before)
+
+
+def only_text(call):
+    """Whether it has boxes for text alone, and no slider to press a key on."""
+    return all(isinstance(getattr(word.value, "value", None), str) for word in call.keywords)
 
 
 def notebook_of(call, sources):

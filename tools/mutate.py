@@ -57,6 +57,7 @@ OF_HELPERS = {
     "helpers/environment.py": [("tests/test_environment.py",)],
     "helpers/attention.py": [OF_ATTENTION],
     "helpers/checks.py": [OF_ATTENTION],
+    "helpers/real_model.py": [("tests/test_real_model.py",)],
     "helpers/exercises/checking.py": [
         ("tests/test_exercises.py", "-k", "progress or hints or argument or random or smallest"),  # the quick ones
         ("tests/test_exercises.py", "-k", "not solved_lesson"),
