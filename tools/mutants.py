@@ -44,6 +44,8 @@ def of_helpers(rows):
 L00, L01, L02, L03 = "00_start_here", "01_dot_product_scores", "02_softmax", "03_context_vectors"
 L04, L05, L06, L07 = "04_queries_keys_values", "05_scaling", "06_attention_modules", "07_position"
 L08, L09, L10, L11 = "08_training", "09_causal_attention", "10_multi_head", "11_image_patches"
+L14 = "14_fast_attention"
+L15 = "15_a_real_model"
 
 OUTPUTS = [
     (L00, "slider", "journey  0.1385   0.2379", "journey  0.1385   0.2378"),
@@ -76,6 +78,9 @@ OUTPUTS = [
     (L10, "cost", "524,288", "524,289"),
     (L11, "game-show", "edge: bottom", "edge: top"),
     (L11, "attend", "0.045  0.101  0.232", "0.045  0.101  0.233"),
+    (L14, "write", "1,871,872", "1,871,782"),
+    (L15, "equal", "vectors: 0.0004", "vectors: 0.0000"),
+    (L15, "pronoun", "layer 1, head 3               22         22", "layer 1, head 3               22         21"),
 ]
 
 CODE = [
@@ -123,6 +128,12 @@ CODE = [
     (L11, "cut", "split.transpose(1, 2)", "split.transpose(2, 3)"),
     (L11, "game-twin", "~torch.eye", "torch.eye"),
     (L11, "controls", "fixed=torch.eye(T).double()", "fixed=None"),
+    (L14, "cached", "[cache[0], keys]", "[keys, cache[0]]"),
+    (L14, "tiles", "before - largest", "largest - before"),
+    (L15, "load", '"mlp.0": "intermediate.dense"', '"mlp.0": "output.dense"'),
+    (L15, "eps", 'part.eps = config["layer_norm_eps"]', "part.eps = 1e-5"),
+    (L15, "sink-off", "seen[:, place] = not hide", "seen[:, place] = hide"),
+    (L15, "found", "words.remove(at)", "pass"),
 ]
 
 HELPERS = [
@@ -249,8 +260,24 @@ HELPERS = [
     ),
     ("patches without transpose", "attention", "patches", "split.transpose(-3, -2)", "split"),
     ("assembled without transpose", "attention", "assemble", "grid.transpose(-3, -2)", "grid"),
+    ("new keys first", "attention", "cached_attention", "[cache[0], keys]", "[keys, cache[0]]"),
+    ("first rows of the mask", "attention", "cached_attention", "mask[S - T : S, :S]", "mask[:T, :S]"),
+    ("groups dealt out", "attention", "grouped_query_attention", "(heads, -1))", "(-1, heads)).transpose(-4, -3)"),
+    ("sums not rescaled", "attention", "tiled_attention", "sums * shrink", "sums"),
+    (
+        "running maximum forgotten",
+        "attention",
+        "tiled_attention",
+        "torch.maximum(largest, scores.amax(dim=-1, keepdim=True))",
+        "scores.amax(dim=-1, keepdim=True)",
+    ),
     ("one token too few", "checks", "module_input", "x.shape[-2] > context_length", "x.shape[-2] >= context_length"),
     ("a larger mask let in", "checks", "mask_of", "mask.dim() > scores.dim() or", ""),
+    # The real model
+    ("a file not checked", "real_model", "read_files", ").hexdigest() != expected", ').hexdigest() == ""'),
+    ("PyTorch's LayerNorm", "real_model", "SentenceModel.__init__", 'part.eps = config["layer_norm_eps"]', "pass"),
+    ("padding seen", "real_model", "encode", "torch.arange(T) < lengths[:, None]", "torch.ones_like(ids).bool()"),
+    ("a sentence of the second kind", "real_model", "state_of", "[0]", "[1]"),
     # The rest
     ("another input", "sentence", "", "0.87, 0.66", "0.86, 0.66"),
     ("verdict on torch turned round", "environment", "_problems", "torch != TORCH", "torch == TORCH"),
@@ -321,6 +348,7 @@ TEXTS = [
     (L09, "after-read", "0.17 and", "0.27 and"),
     (L10, "cost-read", "3.0 and 3.3", "3.0 and 3.4"),
     (L11, "trap-read", "ends at 0.1", "ends at 0.2"),
+    (L15, "padding-read", "0.58", "0.68"),
     # Whole numbers and number words.
     (L01, "angle-read", "only two of six", "only three of six"),
     (L01, "speed-read", "4096", "4069"),
@@ -330,6 +358,8 @@ TEXTS = [
     (L08, "run-text", "3200 words", "3400 words"),
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
+    (L14, "write-read", "33.4", "34.3"),
+    (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.
     (L01, "explore-read", "*journey* and *starts*, have the lowest", "*one* and *starts*, have the lowest"),
     (L11, "draw-read", "10, 11 and 14 are all black", "10, 11 and 13 are all black"),

@@ -40,6 +40,7 @@ OF_ATTENTION = (
     "tests/test_attention.py",
     "tests/test_causal_and_heads.py",
     "tests/test_positions.py",
+    "tests/test_fast_attention.py",
     "tests/test_patches.py",
 )
 SAME_AS_IN_HELPERS = (*OF_ATTENTION, "-k", "lesson")  # the functions that a lesson builds
@@ -56,6 +57,7 @@ OF_HELPERS = {
     "helpers/environment.py": [("tests/test_environment.py",)],
     "helpers/attention.py": [OF_ATTENTION],
     "helpers/checks.py": [OF_ATTENTION],
+    "helpers/real_model.py": [("tests/test_real_model.py",)],
     "helpers/exercises/checking.py": [
         ("tests/test_exercises.py", "-k", "progress or hints or argument or random or smallest"),  # the quick ones
         ("tests/test_exercises.py", "-k", "not solved_lesson"),
