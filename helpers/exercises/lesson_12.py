@@ -166,18 +166,13 @@ exercise = Exercises(
         ],
     ),
     heads=Question(
-        'my_heads = "bc"',
+        'my_heads = "b"',
         right="Head 1 is the one of the first layer, head 0 the induction head of the second.",
-        form="two letters in order, head 0 first",
+        form="a letter, one of a, b, c and d",
         mistakes=[
-            Mistake("cb", "the other way round: head 1 puts 0.90 on c, the letter before the last d."),
-            Mistake(
-                "ac",
-                "head 1 is right. The last letter is d, and its earlier copy is the fourth; head 0 looks one further.",
-            ),
-            Mistake("ba", "head 0 is right. Head 1 looks at c, and the last letter is d."),
-            Mistake("bd", "head 0 is right. Head 1 puts 0.01 on the last letter itself."),
-            Mistake("dc", "head 1 is right. Head 0 puts 0.02 on the last letter itself."),
+            Mistake("a", "the other way round: head 1 puts 0.90 on c, the letter before the last d."),
+            Mistake("c", "head 1 is right. The earlier copy of d is the fourth letter; head 0 looks one further."),
+            Mistake("d", "head 1 does. Head 0 puts 0.83 on a, three letters before the last."),
         ],
         hints=[
             "The last letter is d. Where did it stand before, and what came after it?",
