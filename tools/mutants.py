@@ -45,6 +45,7 @@ L00, L01, L02, L03 = "00_start_here", "01_dot_product_scores", "02_softmax", "03
 L04, L05, L06, L07 = "04_queries_keys_values", "05_scaling", "06_attention_modules", "07_position"
 L08, L09, L10, L11 = "08_training", "09_causal_attention", "10_multi_head", "11_image_patches"
 L12 = "12_blocks_and_layers"
+L13 = "13_two_sequences"
 L14 = "14_fast_attention"
 L15 = "15_a_real_model"
 
@@ -81,6 +82,8 @@ OUTPUTS = [
     (L11, "attend", "0.045  0.101  0.232", "0.045  0.101  0.233"),
     (L12, "size", "117.8", "117.9"),
     (L12, "mlp", "0.0817", "0.0818"),
+    (L13, "shapes", "0.8393", "0.8394"),
+    (L13, "kernel", "0.3694", "0.3695"),
     (L14, "write", "1,871,872", "1,871,782"),
     (L15, "equal", "vectors: 0.0004", "vectors: 0.0000"),
     (L15, "pronoun", "layer 1, head 3               22         22", "layer 1, head 3               22         21"),
@@ -133,6 +136,8 @@ CODE = [
     (L11, "controls", "fixed=torch.eye(T).double()", "fixed=None"),
     (L12, "residual", "added = added + f(", "added = f("),
     (L12, "task", "places = torch.arange(T + 1) % length", "places = torch.arange(T + 1) % longest"),
+    (L13, "kernel", "* d_k**0.5 / h**2", "/ h**2"),
+    (L13, "module", "self.W_key(y), self.W_value(y)", "self.W_key(y), self.W_value(x)"),
     (L14, "cached", "[cache[0], keys]", "[keys, cache[0]]"),
     (L14, "tiles", "before - largest", "largest - before"),
     (L15, "load", '"mlp.0": "intermediate.dense"', '"mlp.0": "output.dense"'),
@@ -274,6 +279,8 @@ HELPERS = [
     ),
     ("no second residual", "attention", "TransformerBlock.forward", "x = x + self.mlp(", "x = self.mlp("),
     ("mask forgotten", "attention", "TransformerBlock.forward", "self.norm_1(x), True, mask)", "self.norm_1(x), True)"),
+    ("values of the target", "attention", "CrossAttention.forward", "self.W_value(y)", "self.W_value(x)"),
+    ("source asks", "attention", "CrossAttention.forward", "self.W_query(x)", "self.W_query(y)"),
     ("new keys first", "attention", "cached_attention", "[cache[0], keys]", "[keys, cache[0]]"),
     ("first rows of the mask", "attention", "cached_attention", "mask[S - T : S, :S]", "mask[:T, :S]"),
     ("groups dealt out", "attention", "grouped_query_attention", "(heads, -1))", "(-1, heads)).transpose(-4, -3)"),
@@ -373,6 +380,7 @@ TEXTS = [
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
     (L12, "cut-read", ".88 or more", ".98 or more"),
+    (L13, "pad-read", ".17 to .34", ".17 to .43"),
     (L14, "write-read", "33.4", "34.3"),
     (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.
