@@ -46,7 +46,7 @@ def _regression(of_distances, dim=-1):
 
 
 exercise = Exercises(
-    shapes=Question(
+    table=Question(
         "my_shape = [8, 4, 15, 20]",
         right="Batch and heads in front, then a row for each of the 15 that ask and a column for each of the 20 asked.",
         form="four numbers",
