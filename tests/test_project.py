@@ -64,7 +64,7 @@ def test_the_stored_figures_are_drawn_by_the_matplotlib_that_the_requirements_na
     for cell, output in outputs(read(path)):
         for picture in pictures([output]):
             assert drawn_by(picture) == named, (
-                f"{path.name}, {cell}: matplotlib {drawn_by(picture)} drew the figure, {named} is what {LEARNERS} says. "
+                f"{path.name}, {cell}: drawn by matplotlib {drawn_by(picture)}, but {LEARNERS} says {named}. "
                 f"With {named}: python tools/refresh.py notebooks/{path.name}; if all are new, correct {LEARNERS}"
             )
 
