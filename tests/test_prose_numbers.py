@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 
 import pytest
-from lessons import LESSONS, plain_text, read
+from lessons import LESSONS, cell_of, lesson, plain_text, read
 
 # A number with decimals; or with "per cent" or "%" behind it, also as the first of two: "97 and 100 per cent".
 WRITTEN = re.compile(
@@ -180,7 +180,7 @@ def sources(lesson, place):
     cells = LESSON_CELLS[lesson]
     beside = nearby(cells, place)
     for other, name in REPEATED.get((lesson, cells[place].id), []):
-        beside = [*beside, *(cell for cell in LESSON_CELLS[other] if cell.id == name)]
+        beside = [*beside, *(cell for cell in LESSON_CELLS.get(other, []) if cell.id == name)]
     return shown(beside), shown(cells)
 
 
@@ -204,7 +204,7 @@ def evaluate(formula):
 
     def black_patches():
         """The numbers of the patches of lesson 11's image in which nothing is drawn."""
-        (source,) = (cell.source for cell in LESSON_CELLS["11_image_patches"] if cell.id == "draw")
+        source = cell_of(lesson("11_image_patches"), "draw").source
         names = {"torch": torch}
         exec(source[source.index("row, column = ") : source.index("def show")], names)
         return (patches(names["image"], 4) == 0).all(dim=-1).nonzero().flatten().tolist()

@@ -56,6 +56,8 @@ def sliders(path):
 def reach(name, line):
     """(low, high), or choices, or None for a box to tick."""
     match = re.search(rf"\b{name}\b(?:, \w+)*(?: from (\S+) to ([-\d.]*\d)| \((.*?)\))?", line)
+    if not match:
+        pytest.fail(f"the stored line does not name the slider {name}, python tools/refresh.py: {line}")
     low, high, choices = match.groups()
     return choices or (low and (float(low), float(high)))
 
