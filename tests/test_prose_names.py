@@ -83,7 +83,7 @@ def unknown(text):
 def test_code_named_in_a_text_is_code_of_the_lesson(text):
     missing = unknown(text) - set(EXCEPTIONS.get(text, ()))
     assert not missing, (
-        f"{missing} of {':'.join(text)} is in no code before it or just after. If that is right, say why in {__name__}.py"
+        f"{missing} of {':'.join(text)} is in no code before it or just after. If it should not, tell {__name__}.py"
     )
 
 
