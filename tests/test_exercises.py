@@ -46,8 +46,8 @@ class ByName(dict):
         pytest.fail(f"no lesson has an exercise {name}. Was it renamed or taken out? Then tell {__name__}.py")
 
 
-ALL = [(path.name[:2], exercise) for path in LESSONS for exercise in exercises_of(path)]
-IDS = [f"{number}-{exercise.name}" for number, exercise in ALL]
+ALL = [(path.stem, exercise) for path in LESSONS for exercise in exercises_of(path)]
+IDS = [f"{lesson}-{exercise.name}" for lesson, exercise in ALL]
 BY_NAME = ByName({exercise.name: exercise for _, exercise in ALL})
 TASKS = [exercise for _, exercise in ALL if isinstance(exercise, Task)]
 QUESTIONS = [exercise for _, exercise in ALL if isinstance(exercise, Question)]
