@@ -757,6 +757,7 @@ def test_each_lesson_has_its_exercises(path):
     exercises, least = of_lesson(path).all, 3 if "01" <= path.name[:2] <= "06" else 2
     file = f"helpers/exercises/lesson_{path.name[:2]}.py"
     assert len(exercises) >= least, f"{file} has {len(exercises)} exercises, {least} at least"
+    assert "exercise.progress()" in cell_of(path, "progress").source, "the cell progress is exercise.progress()"
     for name in exercise_cells(path):
         assert name in exercises, f"{file} has no exercise {name}, which a cell of {path.name} checks"
     for name in exercises:
