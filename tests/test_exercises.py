@@ -12,7 +12,7 @@ import nbformat
 import pytest
 import torch
 from IPython.display import display
-from lessons import LESSONS, LONGEST_LINE, code_cells, every_lesson, read
+from lessons import LESSONS, LONGEST_LINE, cell_of, code_cells, every_lesson, plain_text, read
 from nbclient import NotebookClient
 from refresh import in_folder
 from torch import nn
@@ -22,12 +22,33 @@ from helpers.exercises.checking import Exercises, Question, Task
 
 
 def of_lesson(path):
-    return importlib.import_module(f"helpers.exercises.lesson_{path.name[:2]}").exercise
+    name = f"lesson_{path.name[:2]}"
+    try:
+        return importlib.import_module(f"helpers.exercises.{name}").exercise
+    except Exception as error:
+        pytest.fail(
+            f"helpers/exercises/{name}.py gives no exercises: {error!r}. CONTRIBUTING.md says how they are made"
+        )
 
 
-ALL = [(path.name[:2], exercise) for path in LESSONS for exercise in of_lesson(path).all.values()]
-IDS = [f"{number}-{exercise.name}" for number, exercise in ALL]
-BY_NAME = {exercise.name: exercise for _, exercise in ALL}
+def exercises_of(path):
+    """None where there is something wrong with the file: test_each_lesson_has_its_exercises says what."""
+    try:
+        return of_lesson(path).all.values()
+    except pytest.fail.Exception:
+        return []
+
+
+class ByName(dict):
+    """The exercises that tests below name."""
+
+    def __missing__(self, name):
+        pytest.fail(f"no lesson has an exercise {name}. Was it renamed or taken out? Then tell {__name__}.py")
+
+
+ALL = [(path.stem, exercise) for path in LESSONS for exercise in exercises_of(path)]
+IDS = [f"{lesson}-{exercise.name}" for lesson, exercise in ALL]
+BY_NAME = ByName({exercise.name: exercise for _, exercise in ALL})
 TASKS = [exercise for _, exercise in ALL if isinstance(exercise, Task)]
 QUESTIONS = [exercise for _, exercise in ALL if isinstance(exercise, Question)]
 every_exercise = pytest.mark.parametrize("exercise", [exercise for _, exercise in ALL], ids=IDS)
@@ -51,18 +72,20 @@ def verdict(capsys):
 
 @every_exercise
 def test_the_solution_is_right(exercise, verdict):
-    assert verdict(exercise, exercise.answer).startswith(f"✓ {exercise.name}: ")
+    said = verdict(exercise, exercise.answer)
+    assert said.startswith(f"✓ {exercise.name}: "), f"the solution of {exercise.name} is not accepted: {said}"
 
 
 @every_exercise
 def test_each_known_mistake_is_named_and_no_other(exercise, verdict):
-    assert len(exercise.mistakes) >= 2
+    count = len(exercise.mistakes)
+    assert count >= 2, f"{exercise.name}: known mistakes, mistakes=[...], are two at least, and not {count}"
     for wrong, sentence in exercise.mistakes:
         if isinstance(exercise, Question) and callable(wrong):
             continue  # the next test
         said = verdict(exercise, wrong)
-        assert said.startswith(f"{exercise.name}: not yet.")
-        assert sentence[1:] in said, f"{sentence!r} was not said, but: {said}"
+        assert said.startswith(f"{exercise.name}: not yet."), f"this mistake is accepted: {sentence}"
+        assert sentence[1:] in said, f"{exercise.name}: {sentence!r} was not said, but: {said}"
 
 
 WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
@@ -113,9 +136,13 @@ WRONG_VALUES = {  # an answer for each mistake that is recognised by a function
 def test_each_mistake_that_a_function_recognises_is_named(exercise, verdict):
     by_function = [sentence for wrong, sentence in exercise.mistakes if callable(wrong)]
     answers = WRONG_VALUES.get(exercise.name, [])
-    assert len(answers) == len(by_function)
+    assert len(answers) == len(by_function), (
+        f"{exercise.name} has {len(by_function)} mistakes that a function recognises, in this order: as many answers "
+        f"are to stand in WRONG_VALUES of {__name__}.py, not {len(answers)}"
+    )
     for sentence, answer in zip(by_function, answers, strict=True):
-        assert sentence[1:] in verdict(exercise, answer)
+        said = verdict(exercise, answer)
+        assert sentence[1:] in said, f"{exercise.name}: {sentence!r} was not said of {answer}, but: {said}"
 
 
 def raises(*arguments):
@@ -710,6 +737,11 @@ def test_an_endless_loop_is_stopped_in_a_kernel():
 # In the lessons
 
 
+def id_of(name):
+    """The id of the text of an exercise, and the beginning of those of its cells."""
+    return f"exercise-{name.replace('_', '-')}"
+
+
 def exercise_cells(path):
     """For each exercise of a lesson: the cell for the answer and that of the check."""
     cells = code_cells(read(path))
@@ -722,28 +754,39 @@ def exercise_cells(path):
 
 @every_lesson
 def test_each_lesson_has_its_exercises(path):
-    exercises = of_lesson(path).all
-    assert len(exercises) >= (3 if "01" <= path.name[:2] <= "06" else 2)
-    cells = exercise_cells(path)
-    assert set(cells) == set(exercises)
-    for name, (answer, check) in cells.items():
-        first, *rest = check.source.splitlines()
-        assert first.startswith(f"exercise.{name}.check(")
-        assert rest == [f"# exercise.{name}.hint()", f"# exercise.{name}.solution()"]
-        assert answer.id == check.id.replace("-check", "-answer")
-        assert check.outputs[0].text == f"{name}: no answer yet. Write yours above; exercise.{name}.hint() helps.\n"
+    exercises, least = of_lesson(path).all, 3 if "01" <= path.name[:2] <= "06" else 2
+    file = f"helpers/exercises/lesson_{path.name[:2]}.py"
+    assert len(exercises) >= least, f"{file} has {len(exercises)} exercises, {least} at least"
+    assert "exercise.progress()" in cell_of(path, "progress").source, "the cell progress is exercise.progress()"
+    for name in exercise_cells(path):
+        assert name in exercises, f"{file} has no exercise {name}, which a cell of {path.name} checks"
+    for name in exercises:
+        text, answer, check = (cell_of(path, id_of(name) + part) for part in ("", "-answer", "-check"))
+        ids = [cell.id for cell in read(path).cells]
+        place = ids.index(text.id)
+        assert ids[place : place + 3] == [text.id, answer.id, check.id], (
+            f"one after the other: {text.id} and its two cells"
+        )
+        lines = check.source.splitlines()
+        assert lines[0].startswith(f"exercise.{name}.check("), (
+            f"{check.id}: its first line is exercise.{name}.check(...)"
+        )
+        rest = [f"# exercise.{name}.hint()", f"# exercise.{name}.solution()"]
+        assert lines[1:] == rest, f"{check.id}: its other lines are {rest}"
+        shown = "".join(map(plain_text, check.outputs))
+        neutral = f"{name}: no answer yet. Write yours above; exercise.{name}.hint() helps.\n"
+        assert shown == neutral, f"{check.id} of the untouched stub shows {shown!r}. python tools/refresh.py?"
 
 
 @every_lesson
 def test_no_solution_stands_in_the_lesson(path):
     text = "".join(cell.source for cell in read(path).cells if cell.id.startswith("exercise-"))
-    answers = {answer.id: answer.source for answer, _ in exercise_cells(path).values()}
     for name, exercise in of_lesson(path).all.items():
-        stub = answers[f"exercise-{name.replace('_', '-')}-answer"]
-        assert "..." in stub or "# your" in stub
-        assert exercise.code.splitlines()[-1].strip() not in stub
+        answer = cell_of(path, id_of(name) + "-answer")
+        assert "..." in answer.source or "# your" in answer.source, f"{answer.id} has no ... where the answer goes"
+        assert exercise.code.splitlines()[-1].strip() not in answer.source, f"{answer.id} has the solution"
         for hint in exercise._hints:
-            assert hint not in text
+            assert hint not in text, f"the text of {name} has a hint of it: {hint}"
 
 
 @pytest.mark.weekly  # the solutions alone are tried at the end of each run of a lesson, by conftest.py
@@ -755,5 +798,5 @@ def test_the_solved_lesson_runs_and_every_exercise_is_solved(path):
         next(cell for cell in notebook.cells if cell.id == answer.id).source = exercises[name].code
     notebook = nbformat.from_dict(notebook)
     NotebookClient(notebook, **in_folder(path.parent)).execute()
-    progress = next(cell for cell in code_cells(notebook) if cell.id == "progress").outputs[0].text
+    (progress,) = (cell.outputs[0].text for cell in code_cells(notebook) if cell.id == "progress")
     assert progress.startswith(f"{len(exercises)} of {len(exercises)} solved so far: {', '.join(exercises)}.")

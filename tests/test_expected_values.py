@@ -1,9 +1,15 @@
 """Every number that the source documents print, and the canonical ones of later lessons, right in a stored output."""
 
 import pytest
-from lessons import LESSONS, expected_values, lesson, numbers, outputs, plain_text, read
+from lessons import LESSONS, cell_of, expected_values, lesson, numbers, outputs, plain_text, read
 
 CASES = {case["id"]: case for case in expected_values()["cases"]}
+
+
+def case(name):
+    return CASES.get(name) or pytest.fail(
+        f"tests/expected_values.json has no case {name} any more, which this test needs"
+    )
 
 
 def flatten(value):
@@ -37,26 +43,24 @@ def test_one_wrong_digit_would_be_noticed(name):
 
 
 def test_a_vanished_output_would_be_noticed():
-    value = CASES["context_journey"]["value"]
+    value = case("context_journey")["value"]
     others = [path for path in LESSONS if path != lesson("03_context_vectors")]  # the one that shows it
     assert not found(value, [plain_text(output) for path in others for _, output in outputs(read(path))])
 
 
 def test_the_wrong_sums_are_shown_where_they_are_explained():
-    sums = CASES["row_sums"]
-    notebook = read(lesson("02_softmax"))
-    by_cell = {}
-    for name, output in outputs(notebook):
-        by_cell.setdefault(name, []).append(plain_text(output))
-    for cell in ("puzzle-sums", "puzzle-second"):
-        assert found(sums["printed"], by_cell[cell])
-        assert found(sums["value"], by_cell[cell])
+    sums = case("row_sums")
+    path = lesson("02_softmax")
+    for name in ("puzzle-sums", "puzzle-second"):
+        shown = list(map(plain_text, cell_of(path, name).outputs))
+        for which in ("printed", "value"):
+            assert found(sums[which], shown), f"{path.name}, {name} does not show {sums[which]}"
 
 
 def test_the_repeated_words_have_equal_rows_and_columns():
-    notebook = read(lesson("06_attention_modules"))
-    (text,) = [plain_text(output) for name, output in outputs(notebook) if name == "sentence"]
-    shown = numbers(text)[:64]
+    outputs_of_cell = cell_of(lesson("06_attention_modules"), "sentence").outputs
+    shown = numbers("".join(map(plain_text, outputs_of_cell)))[:64]
+    assert len(shown) == 64, "06_attention_modules.ipynb, sentence shows no table of 8 x 8: python tools/refresh.py"
     rows = [shown[start : start + 8] for start in range(0, 64, 8)]
     columns = [list(column) for column in zip(*rows, strict=True)]
     for row in rows:

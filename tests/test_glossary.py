@@ -4,10 +4,11 @@ What is bold is a term if it has at most three words and nothing but letters in 
 **Predict.**, is none, and neither are the words below, which are bold for stress.
 """
 
+import functools
 import re
 
 import pytest
-from lessons import LESSONS, markdown, read
+from lessons import LESSONS, cell_of, markdown, read
 
 LABELS = {"you will", "you need"}
 STRESSED = {
@@ -30,14 +31,17 @@ BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 FORMS = {"freezes": "frozen"}
 
 
+@functools.cache
 def rows():
     """The rows of the glossary: English, simplified and traditional Chinese, meaning."""
-    (text,) = (cell.source for cell in markdown(read(LESSONS[0])) if cell.id == "glossary")
+    text = cell_of(LESSONS[0], "glossary").source
     table = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in table[2:]]
 
 
-TERMS = [row[0] for row in rows()]
+def glossary():
+    """Its terms."""
+    return [row[0] for row in rows()]
 
 
 def terms(source):
@@ -54,13 +58,15 @@ def forms(term):
 
 def in_glossary(term):
     """Whether it has the term, alone or as the last words of a longer one: the *score* is the *attention score*."""
-    return any(f" {one.lower()}".endswith(f" {term}") for one in TERMS)
+    return any(f" {one.lower()}".endswith(f" {term}") for one in glossary())
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_term_in_bold_is_in_the_glossary(path):
     missing = [(cell.id, term) for cell in markdown(read(path)) for term in terms(cell.source) if not in_glossary(term)]
-    assert missing == []
+    assert missing == [], (
+        f"not in the glossary of {LESSONS[0].name}. Bold for stress alone? Then say so in {__name__}.py"
+    )
 
 
 def test_a_term_that_is_missing_is_found():
@@ -70,10 +76,11 @@ def test_a_term_that_is_missing_is_found():
 
 
 def test_each_term_stands_once_with_all_its_columns():
-    assert len(TERMS) == len(set(TERMS)) > 40
+    assert len(glossary()) > 40
     for row in rows():
-        assert len(row) == 4
-        assert all(row), row[0]
+        assert glossary().count(row[0]) == 1, f"the glossary has {row[0]} twice"
+        assert len(row) == 4, f"the glossary's row of {row[0]} has {len(row)} cells, not 4"
+        assert all(row), f"a cell is empty in the glossary's row of {row[0]}"
         for chinese in row[1:3]:
             assert re.search(r"[\u4e00-\u9fff]", chinese), row[0]
 

@@ -1,12 +1,13 @@
 """One meaning for each symbol: the table of lesson 00 has those of all lessons, and here are those of a single one."""
 
+import ast
 import io
 import re
 import tokenize
 from collections import Counter
 
 import pytest
-from lessons import LESSONS, ROOT, code_cells, markdown, read
+from lessons import LESSONS, ROOT, cell_of, code_cells, markdown, read
 
 # What a single lesson needs and explains.
 LOCAL = {
@@ -55,7 +56,7 @@ def symbols(formula):
 
 def rows():
     """The rows of the table, each as its cells."""
-    (text,) = (cell.source for cell in markdown(read(LESSONS[0])) if cell.id == "notation")
+    text = cell_of(LESSONS[0], "notation").source
     cells = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| $")]
     return [[cell.strip() for cell in row] for row in cells]
 
@@ -84,7 +85,11 @@ def shapes(comment):
 
 
 def comments(source):
-    """The comments and docstrings of code."""
+    """The comments and docstrings of code; none of what is no Python, which another test names."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT or token.string.startswith('"""'):
             yield token.string
@@ -106,7 +111,8 @@ def unknown_names(source, number):
 
 
 def test_no_symbol_stands_twice():
-    assert [name for name, count in in_table().items() if count > 1] == []
+    for name, count in in_table().items():
+        assert count == 1, f"the table of {LESSONS[0].name} has {name} {count} times"
     assert set(INDICES) <= set(in_table())
     assert len(in_table()) > 25
 
@@ -115,26 +121,29 @@ def test_no_symbol_stands_twice():
 def test_formulas_and_shapes_of_a_lesson_have_the_symbols_of_the_table(path):
     notebook, number = read(path), path.stem[:2]
     cells = [cell for cell in markdown(notebook) if cell.id != "notation"]  # which also names those of a book
-    assert unknown_symbols(cells, number) == []
+    add = f"add it to the table of {LESSONS[0].name}, or, if this lesson alone needs it, to LOCAL of {__name__}.py"
+    assert unknown_symbols(cells, number) == [], add
     for cell in code_cells(notebook):
-        assert unknown_names(cell.source, number) == [], cell.id
+        assert unknown_names(cell.source, number) == [], f"a shape in {cell.id}: {add}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_shapes_in_the_helpers_have_them_too(path):
     number = path.stem.removeprefix("lesson_")
-    assert unknown_names(path.read_text(encoding="utf-8"), number) == []
+    assert unknown_names(path.read_text(encoding="utf-8"), number) == [], f"add it to the table of {LESSONS[0].name}"
 
 
 @pytest.mark.parametrize("number", LOCAL)
 def test_what_is_local_is_used_there_and_has_no_other_meaning(number):
     assert not local(number) & (set(in_table()) | names_in_table())
     assert not any(local(number) & local(other) for other in LOCAL if other != number)
-    (path,) = (path for path in LESSONS if path.stem.startswith(number))
+    path = next((path for path in LESSONS if path.stem.startswith(number)), None)
+    assert path, f"LOCAL of {__name__}.py has symbols of lesson {number}, which is missing or broken"
     notebook = read(path)
     used = {name for cell in markdown(notebook) for formula in formulas(cell.source) for name in symbols(formula)}
     used |= {name for cell in code_cells(notebook) for one in comments(cell.source) for name in shapes(one)}
-    assert local(number) <= used
+    unused = local(number) - used
+    assert not unused, f"LOCAL of {__name__}.py has symbols that lesson {number} does not use: {unused}"
 
 
 def test_a_symbol_that_is_in_no_table_is_found():

@@ -9,7 +9,8 @@ import sys
 import tomllib
 
 import pytest
-from lessons import ROOT
+from figures import drawn_by, pictures
+from lessons import ROOT, every_lesson, outputs, read
 from packaging.requirements import Requirement
 
 
@@ -55,6 +56,17 @@ def test_torch_is_pinned_and_every_other_has_a_lower_bound():
     assert "torch==2.13.0" in requirements(LEARNERS)
     for line in requirements(LEARNERS, TESTERS):
         assert re.search(r">=|==", line), line
+
+
+@every_lesson
+def test_the_stored_figures_are_drawn_by_the_matplotlib_that_the_requirements_name(path):
+    (named,) = re.findall(r"\(drawn by (\d+\.\d+)\)", text_of(LEARNERS))
+    for cell, output in outputs(read(path)):
+        for picture in pictures([output]):
+            assert drawn_by(picture) == named, (
+                f"{path.name}, {cell}: drawn by matplotlib {drawn_by(picture)}, but {LEARNERS} says {named}. "
+                f"With {named}: python tools/refresh.py notebooks/{path.name}; if all are new, correct {LEARNERS}"
+            )
 
 
 def test_the_check_of_lesson_00_knows_the_pinned_torch():

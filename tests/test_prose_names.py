@@ -74,6 +74,7 @@ def met(cells, place):
 
 
 def unknown(text):
+    assert text in TEXTS, f"EXCEPTIONS[{text}] of {__name__}.py: this text is not there, or names no code any more"
     place = TEXTS[text]
     return names(CELLS[text[0]][place].source) - met(CELLS[text[0]], place)
 
@@ -81,21 +82,28 @@ def unknown(text):
 @pytest.mark.parametrize("text", [text for text in TEXTS if text != NOTATION], ids=":".join)
 def test_code_named_in_a_text_is_code_of_the_lesson(text):
     missing = unknown(text) - set(EXCEPTIONS.get(text, ()))
-    assert not missing, f"neither before the text nor in the code that follows. If it should not, say why in {__name__}"
+    assert not missing, (
+        f"{missing} of {':'.join(text)} is in no code before it or just after. If it should not, tell {__name__}.py"
+    )
 
 
 def test_the_notation_is_that_of_the_lessons():
     lessons = [cell.source for path in LESSONS for cell in code_cells(read(path))]
-    assert unknown(NOTATION) <= {name for source in lessons for name in NAME.findall(source)}
+    unused = unknown(NOTATION) - {name for source in lessons for name in NAME.findall(source)}
+    assert not unused, f"{':'.join(NOTATION)} names what no lesson has: {unused}"
 
 
 def test_no_exception_has_outlived_its_name():
     for text, exceptions in EXCEPTIONS.items():
-        assert set(exceptions) <= unknown(text), text
+        needless = set(exceptions) - unknown(text)
+        assert not needless, (
+            f"EXCEPTIONS[{text}] of {__name__}.py has {needless}, which the text does not need any more"
+        )
 
 
 def test_a_name_in_the_place_of_another_would_be_noticed():
     text = ("09_causal_attention", "keep-text")
+    assert unknown(text) == set()
     place = TEXTS[text]
     source = CELLS[text[0]][place].source
     assert names(source.replace("`.tril()`", "`.triu()`")) - met(CELLS[text[0]], place) == {"triu"}

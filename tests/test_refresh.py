@@ -1,5 +1,7 @@
 """Storing outputs on purpose: an unchanged lesson gives an empty diff, and nothing of the machine gets in."""
 
+import base64
+import io
 import shutil
 import subprocess
 
@@ -9,6 +11,8 @@ import refresh
 from figures import MATPLOTLIB, drawn_by, pictures
 from lessons import ROOT, outputs, read
 from nbclient.exceptions import CellExecutionError
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 LESSON = "02_softmax.ipynb"  # has text, heatmaps, a figure and sliders
 
@@ -62,6 +66,88 @@ def test_a_changed_cell_gets_its_new_output_without_traces_of_the_machine(projec
     assert "widget-view" not in str(stored)
     assert stored[-1].data["text/plain"] == "42"
     assert all(set(cell.metadata) <= set(refresh.KEPT_OF_CELLS) for cell in notebook.cells)
+
+
+def test_a_first_line_gives_a_cell_its_id_and_is_taken_out(project):
+    path = write(project / "notebooks" / "new.ipynb", "# id: answer\n6 * 7", "# identity: none\n1")
+    notebook = read(path)
+    notebook.cells.append(nbformat.v4.new_markdown_cell("<!-- id: answer-read -->\n\nIt is 42.", id="1a2b3c4d"))
+    nbformat.write(notebook, path)
+    refresh.refresh(path)
+    found = [(cell.id, cell.source) for cell in read(path).cells]
+    assert found == [("answer", "6 * 7"), ("cell-1", "# identity: none\n1"), ("answer-read", "It is 42.")]
+
+
+def committed(project, *sources):
+    """A lesson of these cells, refreshed and committed."""
+    path = write(project / "notebooks" / "new.ipynb", *sources)
+    refresh.refresh(path)
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "before")
+    return path
+
+
+DRAW = """
+import io
+from IPython.display import Image
+from matplotlib.figure import Figure
+buffer = io.BytesIO()
+Figure(figsize=(2, 2)).savefig(buffer)
+Image(buffer.getvalue())
+"""
+
+
+def test_what_jupyterlab_saved_after_a_run_is_compared_with_what_is_committed(project):
+    path = committed(project, "1 + 1", DRAW)
+    notebook = read(path)
+    notebook.metadata["widgets"] = {}
+    first, second = notebook.cells
+    first.execution_count = first.outputs[0].execution_count = 7
+    second.outputs[0].data["image/png"] = stored_again(second.outputs)
+    nbformat.write(notebook, path)
+    assert refresh.refresh(path) is True
+    assert git(project, "diff") == ""
+
+
+def stored_again(drawn, software=None):
+    """The one picture in other bytes, as another machine stores it, or as another matplotlib would."""
+    image = Image.open(io.BytesIO(*pictures(drawn)))
+    info, buffer = PngInfo(), io.BytesIO()
+    info.add_text("Software", software or image.info["Software"])
+    image.save(buffer, "png", pnginfo=info, compress_level=1)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def test_a_figure_of_another_matplotlib_is_drawn_anew_even_where_it_looks_the_same(project, capsys):
+    path = committed(project, DRAW)
+    fresh, notebook = path.read_text(encoding="utf-8"), read(path)
+    (output,) = notebook.cells[0].outputs
+    output.data["image/png"] = stored_again([output], "Matplotlib version3.1.2, https://matplotlib.org/")
+    nbformat.write(notebook, path)
+    git(project, "commit", "-q", "-a", "-m", "old figure")
+    assert refresh.refresh(path) is True
+    assert capsys.readouterr().out == f"new.ipynb: its figures, drawn by 3.1, are drawn anew by {MATPLOTLIB}\n"
+    assert path.read_text(encoding="utf-8") == fresh
+
+
+@pytest.mark.parametrize(
+    ("order", "counts"),
+    [
+        ("0 1 2 3", [1, 2, 3, 4]),
+        ("0 1 new also 2 3", [1, 2, 3, 3, 3, 4]),
+        ("new 0 1 2 3 also", [1, 1, 2, 3, 4, 5]),
+        ("0 2 3", [1, 3, 4]),
+        ("0 new 2 3", [1, 2, 3, 4]),
+        ("1 0 2 3", [1, 2, 3, 4]),  # in another order: counted again
+    ],
+)
+def test_the_other_cells_keep_their_execution_counts(order, counts):
+    cells = [nbformat.v4.new_code_cell("1", id=f"cell-{name}") for name in order.split()]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    refresh.normalise(notebook, {})
+    refresh.keep_counts(notebook, {f"cell-{n}": n + 1 for n in range(4)})
+    assert [cell.execution_count for cell in notebook.cells] == counts
 
 
 def test_a_lesson_that_raises_is_left_as_it_was(project):

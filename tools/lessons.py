@@ -8,8 +8,19 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_LINE = 80  # of code that a learner reads, as in notebooks/.ruff.toml
+
+
+def is_whole(path):
+    """Whether the file can be read and has cells: a broken one fails a test of its own, and stops no other."""
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["cells"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+LESSONS = [path for path in NOTEBOOKS if is_whole(path)]
 every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]\d+)?")
 
@@ -20,7 +31,16 @@ def read(path):
 
 def lesson(name):
     """The path of the lesson that is called so, without its ending."""
-    return next(path for path in LESSONS if path.stem == name)
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    return path if path in LESSONS else pytest.fail(f"notebooks/{path.name} is missing or broken")
+
+
+def cell_of(path, name):
+    """The cell of a lesson with this id."""
+    found = [cell for cell in read(path).cells if cell.id == name]
+    return (
+        found[0] if found else pytest.fail(f"{path.name} has no cell with the id {name}: add it, or give the id back")
+    )
 
 
 def markdown(notebook):

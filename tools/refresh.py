@@ -4,8 +4,11 @@
     python tools/refresh.py notebooks/02_softmax.ipynb ...    these
 
 What is stored is normalised, so that a lesson that has not changed gives an empty `git diff`: no state of widgets, no
-times, no versions, execution counts from 1, and a figure only replaced where it looks different, a number with a
-tolerance (tolerance.py) only where it is further off. A lesson that raises is left as it was.
+times, no versions. What is committed stays where it may: the execution counts of the other cells when one is added or
+taken away, a figure that looks the same, a number within its tolerance (tolerance.py). Another minor version of
+matplotlib draws every figure anew. A lesson that raises is left as it was.
+
+JupyterLab can't set the id of a cell. A first line `# id: name` in code, or `<!-- id: name -->` in text, becomes it.
 """
 
 import re
@@ -14,7 +17,7 @@ import sys
 from pathlib import Path
 
 import nbformat
-from figures import TOLERANCE, difference, pictures
+from figures import MATPLOTLIB, TOLERANCE, difference, drawn_by, pictures
 from jupyter_client import AsyncKernelManager
 from lessons import LESSONS, ROOT
 from nbclient import NotebookClient
@@ -36,6 +39,7 @@ METADATA = {
 }
 KEPT_OF_CELLS = ("tags", "jupyter")
 WIDGET = "application/vnd.jupyter.widget-view+json"
+GIVEN_ID = re.compile(r"(?:# id: (\S+)|<!-- id: (\S+) -->)\n+")
 
 
 class OurKernelManager(AsyncKernelManager):
@@ -60,10 +64,16 @@ def refresh(path):
     """Execute the lesson at `path` and store its outputs; tell whether the file has changed."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
-    stored = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+    give_ids(notebook)
+    former = committed(path)
+    stored = {cell.id: cell.get("outputs", []) for cell in [*notebook.cells, *former]}  # what is committed goes first
+    others = {drawn_by(picture) for outputs in stored.values() for picture in pictures(outputs)} - {MATPLOTLIB, None}
+    if others:
+        print(f"{path.name}: its figures, drawn by {', '.join(sorted(others))}, are drawn anew by {MATPLOTLIB}")
     client = NotebookClient(notebook, **in_folder(path.parent))
     client.execute(stderr=subprocess.DEVNULL)  # the kernel's own log; what a cell writes to stderr is an output
     normalise(notebook, stored)
+    keep_counts(notebook, {cell.id: cell.get("execution_count") for cell in former})
     after = nbformat.writes(notebook) + "\n"
     if after == before:
         return False
@@ -71,28 +81,64 @@ def refresh(path):
     return True
 
 
+def give_ids(notebook):
+    """Take the ids that first lines give out of the text of the cells."""
+    for cell in notebook.cells:
+        if given := GIVEN_ID.match(cell.source):
+            cell.id = given[1] or given[2]
+            cell.source = cell.source[given.end() :]
+
+
+def committed(path):
+    """The cells of the lesson as they were last committed; none without git, or for a new lesson."""
+    command = ["git", "show", f"HEAD:./{path.name}"]
+    try:
+        found = subprocess.run(command, cwd=path.parent, capture_output=True, encoding="utf-8", check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return nbformat.reads(found.stdout, as_version=4).cells
+
+
 def normalise(notebook, stored):
     """Take out of an executed notebook what differs from run to run. `stored` has the former outputs by cell id."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    count = 0
+    number = 0
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in KEPT_OF_CELLS if key in cell.metadata})
         cell.pop("attachments", None)
         if cell.cell_type != "code":
             continue
-        count += 1
-        cell.execution_count = count
+        number += 1
         cell.outputs = coalesce_streams(cell.outputs)
         cell.outputs = settled(cell.source, stored.get(cell.id, []), cell.outputs)
         keep_pictures(cell.outputs, stored.get(cell.id, []))
         for output in cell.outputs:
-            normalise_output(output, count)
+            normalise_output(output)
+        count(cell, number)
 
 
-def normalise_output(output, count):
-    if output.output_type == "execute_result":
-        output.execution_count = count
+def keep_counts(notebook, kept):
+    """Keep the execution counts of a cell id; a new cell goes on from the cell before. Where order is lost: from 1."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    own = [kept.get(cell.id) for cell in cells]
+    known = list(filter(None, own))
+    if known != sorted(known):
+        return
+    last = 0
+    for place, cell in enumerate(cells):
+        last = own[place] or min([last + 1, *filter(None, own[place:])])
+        count(cell, last)
+
+
+def count(cell, number):
+    cell.execution_count = number
+    for output in cell.outputs:
+        if output.output_type == "execute_result":
+            output.execution_count = number
+
+
+def normalise_output(output):
     if output.output_type == "stream":
         output.text = sanitise(output.text)
     if output.output_type in ("display_data", "execute_result"):
@@ -104,11 +150,12 @@ def normalise_output(output, count):
 
 
 def keep_pictures(outputs, stored):
-    """Keep each stored picture that looks like the new one: the same figure has other bytes on another machine."""
+    """Keep each stored picture of this matplotlib that looks the same: on another machine its bytes are others."""
     drawn = [output for output in outputs if "image/png" in output.get("data", {})]
     kept = [output for output in stored if "image/png" in output.get("data", {})]
     for new, old in zip(drawn, kept, strict=False):
-        if difference(*pictures([new, old])) <= TOLERANCE:
+        one, other = pictures([new, old])
+        if drawn_by(other) == MATPLOTLIB and difference(one, other) <= TOLERANCE:
             new.data["image/png"] = old.data["image/png"]
 
 
