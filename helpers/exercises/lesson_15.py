@@ -57,7 +57,7 @@ def _found(cases, heads):
 
 def _ran(answer, W, b, x):
     layer = answer(W, b)
-    return layer(x).detach() if isinstance(layer, torch.nn.Module) else layer
+    return layer(x).detach() if isinstance(layer, nn.Module) else layer
 
 
 exercise = Exercises(
