@@ -380,7 +380,7 @@ TEXTS = [
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
     (L12, "cut-read", ".88 or more", ".98 or more"),
-    (L13, "pad-read", ".17 to .34", ".17 to .43"),
+    (L13, "pad-read", ".17 to .35", ".17 to .53"),
     (L14, "write-read", "33.4", "34.3"),
     (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.
