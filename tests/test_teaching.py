@@ -1,5 +1,6 @@
 """The page for teachers says of each lesson only what is there."""
 
+import ast
 import re
 
 import pytest
