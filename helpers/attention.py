@@ -458,6 +458,36 @@ class TransformerBlock(nn.Module):
         return (x, weights) if return_weights else x
 
 
+# Lesson 13: two sequences
+
+
+class CrossAttention(nn.Module):
+    """Attention from one sequence to another: the target asks, the source is asked.
+
+    Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3; the idea is Bahdanau et al. (2015).
+
+    Args:
+        d_model: size of a token's vector, in both sequences.
+        d_head: size of a query, a key and a value.
+        qkv_bias: whether the three layers have a bias.
+    """
+
+    def __init__(self, d_model, d_head, qkv_bias=False):
+        super().__init__()
+        checks.sizes(d_model=d_model, d_head=d_head)
+        self.W_query = nn.Linear(d_model, d_head, bias=qkv_bias)
+        self.W_key = nn.Linear(d_model, d_head, bias=qkv_bias)
+        self.W_value = nn.Linear(d_model, d_head, bias=qkv_bias)
+
+    def forward(self, x, y, mask=None):
+        """The context vectors, (..., T, d_head), and the weights, (..., T, S), of the target x, (..., T, d_model), and
+        the source y, (..., S, d_model). Mask and errors as in `attention_weights`.
+        """
+        checks.module_input(x, self.W_query.in_features)
+        checks.module_input(y, self.W_query.in_features)
+        return attention(self.W_query(x), self.W_key(y), self.W_value(y), mask)
+
+
 # Lesson 14: fast attention
 
 

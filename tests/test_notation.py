@@ -17,6 +17,13 @@ LOCAL = {
     "05": {r"\delta": "1 on the diagonal, 0 elsewhere", "DRAWS": "a constant of the lesson"},
     "07": {"p": "the vector of a place", r"\omega": "how fast a pair turns"},
     "08": {"N": "the number of rows of logits"},
+    "13": {"h": "the width of a kernel"},
+    "12": {
+        "f": "a layer",
+        r"\mu": "the mean of a token's numbers",
+        r"\sigma": "their standard deviation",
+        r"\beta": "what LayerNorm adds",
+    },
     "10": {"vocab_size": "the number of different tokens"},
 }
 EVERYDAY = {"e"}  # of the exponential

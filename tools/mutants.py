@@ -44,6 +44,8 @@ def of_helpers(rows):
 L00, L01, L02, L03 = "00_start_here", "01_dot_product_scores", "02_softmax", "03_context_vectors"
 L04, L05, L06, L07 = "04_queries_keys_values", "05_scaling", "06_attention_modules", "07_position"
 L08, L09, L10, L11 = "08_training", "09_causal_attention", "10_multi_head", "11_image_patches"
+L12 = "12_blocks_and_layers"
+L13 = "13_two_sequences"
 L14 = "14_fast_attention"
 L15 = "15_a_real_model"
 
@@ -78,6 +80,10 @@ OUTPUTS = [
     (L10, "cost", "524,288", "524,289"),
     (L11, "game-show", "edge: bottom", "edge: top"),
     (L11, "attend", "0.045  0.101  0.232", "0.045  0.101  0.233"),
+    (L12, "size", "117.8", "117.9"),
+    (L12, "mlp", "0.0817", "0.0818"),
+    (L13, "shapes", "0.8393", "0.8394"),
+    (L13, "kernel", "0.3694", "0.3695"),
     (L14, "write", "1,871,872", "1,871,782"),
     (L15, "equal", "vectors: 0.0004", "vectors: 0.0000"),
     (L15, "pronoun", "layer 1, head 3               22         22", "layer 1, head 3               22         21"),
@@ -128,6 +134,10 @@ CODE = [
     (L11, "cut", "split.transpose(1, 2)", "split.transpose(2, 3)"),
     (L11, "game-twin", "~torch.eye", "torch.eye"),
     (L11, "controls", "fixed=torch.eye(T).double()", "fixed=None"),
+    (L12, "residual", "added = added + f(", "added = f("),
+    (L12, "task", "places = torch.arange(T + 1) % length", "places = torch.arange(T + 1) % longest"),
+    (L13, "kernel", "* d_k**0.5 / h**2", "/ h**2"),
+    (L13, "module", "self.W_key(y), self.W_value(y)", "self.W_key(y), self.W_value(x)"),
     (L14, "cached", "[cache[0], keys]", "[keys, cache[0]]"),
     (L14, "tiles", "before - largest", "largest - before"),
     (L15, "load", '"mlp.0": "intermediate.dense"', '"mlp.0": "output.dense"'),
@@ -260,6 +270,17 @@ HELPERS = [
     ),
     ("patches without transpose", "attention", "patches", "split.transpose(-3, -2)", "split"),
     ("assembled without transpose", "attention", "assemble", "grid.transpose(-3, -2)", "grid"),
+    (
+        "post-norm before the sum",
+        "attention",
+        "TransformerBlock.forward",
+        "self.norm_1(x + found)",
+        "x + self.norm_1(found)",
+    ),
+    ("no second residual", "attention", "TransformerBlock.forward", "x = x + self.mlp(", "x = self.mlp("),
+    ("mask forgotten", "attention", "TransformerBlock.forward", "self.norm_1(x), True, mask)", "self.norm_1(x), True)"),
+    ("values of the target", "attention", "CrossAttention.forward", "self.W_value(y)", "self.W_value(x)"),
+    ("source asks", "attention", "CrossAttention.forward", "self.W_query(x)", "self.W_query(y)"),
     ("new keys first", "attention", "cached_attention", "[cache[0], keys]", "[keys, cache[0]]"),
     ("first rows of the mask", "attention", "cached_attention", "mask[S - T : S, :S]", "mask[:T, :S]"),
     ("groups dealt out", "attention", "grouped_query_attention", "(heads, -1))", "(-1, heads)).transpose(-4, -3)"),
@@ -358,6 +379,8 @@ TEXTS = [
     (L08, "run-text", "3200 words", "3400 words"),
     (L11, "draw-read", "$T = 15$", "$T = 14$"),
     (L11, "cost-read", "196 patches", "169 patches"),
+    (L12, "cut-read", ".88 or more", ".98 or more"),
+    (L13, "pad-read", ".17 to .34", ".17 to .43"),
     (L14, "write-read", "33.4", "34.3"),
     (L14, "size-read", "320 KiB", "230 KiB"),
     # What a figure shows without a digit.

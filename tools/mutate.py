@@ -40,6 +40,8 @@ OF_ATTENTION = (
     "tests/test_attention.py",
     "tests/test_causal_and_heads.py",
     "tests/test_positions.py",
+    "tests/test_blocks.py",
+    "tests/test_two_sequences.py",
     "tests/test_fast_attention.py",
     "tests/test_patches.py",
 )
