@@ -542,7 +542,7 @@ def test_an_interrupt_ends_the_check_with_a_line(verdict):
 
 
 def test_a_changed_argument_is_noticed(verdict):
-    exercise = of_lesson(LESSONS[2]).softmax
+    exercise = BY_NAME["softmax"]
 
     def in_place(scores):
         scores -= scores.amax(dim=-1, keepdim=True)
@@ -561,7 +561,7 @@ def test_random_numbers_of_the_learner_are_left_alone(verdict):
 
 
 def test_the_smallest_input_that_fails_is_shown(verdict):
-    exercise = of_lesson(LESSONS[1]).scores
+    exercise = BY_NAME["scores"]
 
     def wrong_for_large_tables(queries, keys):
         return queries @ keys.transpose(-2, -1) + (1e5 if queries.numel() > 2 else 0.0)
@@ -609,7 +609,7 @@ def test_the_solution_is_shown_as_code_only_when_asked(exercise, capsys):
 
 
 def test_a_question_accepts_letters_in_any_form(verdict):
-    exercise = of_lesson(LESSONS[2]).puzzle
+    exercise = BY_NAME["puzzle"]
     for answer in ("bd", "db", " B, D ", "b and d", "b) d)"):
         assert verdict(exercise, answer).startswith("✓")
     for answer in ("not b, not d", "b or d", "neither b nor d", "b, d, e", "", "and"):
@@ -617,25 +617,25 @@ def test_a_question_accepts_letters_in_any_form(verdict):
 
 
 def test_a_word_must_be_the_word(verdict):
-    exercise = of_lesson(LESSONS[0]).favourite
+    exercise = BY_NAME["favourite"]
     assert verdict(exercise, " Starts ").startswith("✓")
     for answer in ("star", "rats", "starts (0.19)"):
         assert "It is not a token" in verdict(exercise, answer)
 
 
 def test_a_mistake_is_named_only_where_all_of_it_fits(verdict):
-    exercise = of_lesson(LESSONS[2]).detector
+    exercise = BY_NAME["detector"]
     said = verdict(exercise, lambda w: bool((w <= 1).all() and ((w.sum(dim=-1) - 1).abs() < 1e-3).all()))
     assert "It was tried with a small negative weight" in said
 
 
 def test_a_result_in_float32_for_float64_is_not_right(verdict):
-    exercise = of_lesson(LESSONS[2]).softmax
+    exercise = BY_NAME["softmax"]
     assert "only to a few digits" in verdict(exercise, lambda s: torch.softmax(s.float(), dim=-1).to(s.dtype))
 
 
 def test_a_module_through_which_no_gradient_gets_is_not_right(verdict):
-    exercise = of_lesson(LESSONS[6]).module
+    exercise = BY_NAME["module"]
     detached = type(
         "Detached", (exercise.answer,), {"forward": lambda self, x: exercise.answer.forward(self, x).detach()}
     )
@@ -655,7 +655,7 @@ def test_what_the_learner_has_set_is_left_alone(verdict):
 
 
 def test_a_check_without_gradients_is_the_same(verdict):
-    exercise = of_lesson(LESSONS[4]).step
+    exercise = BY_NAME["step"]
     with torch.no_grad():
         assert verdict(exercise, exercise.answer).startswith("✓")
         assert not torch.is_grad_enabled()

@@ -20,6 +20,7 @@ from lessons import (
     is_whole,
     markdown,
     outputs,
+    parsed,
     plain_text,
     read,
 )
@@ -153,8 +154,7 @@ def test_links_resolve(path):
 @every_lesson
 def test_it_leads_on(path):
     last = read(path).cells[-1]
-    number = LESSONS.index(path)
-    to = LESSONS[number + 1] if number + 1 < len(LESSONS) else LESSONS[0]
+    to = (NOTEBOOKS + NOTEBOOKS[:1])[NOTEBOOKS.index(path) + 1]
     assert f"({to.name})" in last.source, f"the last cell, {last.id}, is to end with a link to the next: ({to.name})"
 
 
@@ -269,13 +269,6 @@ def test_a_moving_heatmap_keeps_its_colours(path):
                 ends = {word.arg: word.value for word in call.keywords}
                 fixed = all(is_number(ends.get(end)) for end in ("low", "high"))
                 assert fixed, f"{cell.id}: give {ast.unparse(call)} low= and high= as numbers"
-
-
-def parsed(cell):
-    try:
-        return ast.parse(cell.source)
-    except SyntaxError as error:
-        pytest.fail(f"{cell.id}: this is no Python: {error}")
 
 
 def calls(tree, *names):

@@ -74,7 +74,7 @@ def met(cells, place):
 
 
 def unknown(text):
-    assert text in TEXTS, f"EXCEPTIONS[{text}] of {__name__}.py: this text is not there, or names no code any more"
+    assert text in TEXTS, f"{text}, which {__name__}.py names, is not there or has no code any more"
     place = TEXTS[text]
     return names(CELLS[text[0]][place].source) - met(CELLS[text[0]], place)
 

@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, plain_text, read
+from lessons import LESSONS, ROOT, code_cells, every_lesson, headings, markdown, outputs, parsed, plain_text, read
 from pace import minutes as measured
 
 PAGE = (ROOT / "notebooks" / "TEACHING.md").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def sliders(path):
     """Name of each slider -> where it can go, as the lesson's stored line says: a list of (low, high) or choices."""
     found = {}
     for cell in code_cells(read(path)):
-        calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(parsed(cell)) if isinstance(node, ast.Call)]
         calls = [call for call in calls if getattr(call.func, "id", "") in ("explore", "film")]
         lines = [line for output in cell.outputs for line in plain_text(output).splitlines() if "Run this cell" in line]
         assert len(calls) == len(lines), (

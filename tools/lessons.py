@@ -1,5 +1,6 @@
 """What the tests of the notebooks read: the lessons, their cells and their stored outputs."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -55,6 +56,14 @@ def headings(text):
 
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def parsed(cell):
+    """The tree of a code cell."""
+    try:
+        return ast.parse(cell.source)
+    except SyntaxError as error:
+        pytest.fail(f"{cell.id}: this is no Python: {error}")
 
 
 def sources(name):
